@@ -1,0 +1,38 @@
+// All algorithms, one line each: which operation, what it is called, how it is built and what it costs.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "algo/builder.h"
+#include "algo/problem.h"
+#include "algo/schedule.h"
+#include "src/base/status.h"
+
+namespace tutti::internal {
+
+// What a message and a byte cost between the ranks at hand (LogGP): microseconds, and microseconds per byte.
+struct CostParameters {
+  double alpha_us;          // latency of one message
+  double gap_us;            // between messages of one sender
+  double beta_us_per_byte;  // transfer
+  double gamma_us_per_byte; // reduction
+};
+
+struct Algorithm {
+  Operation operation;
+  const char* name;
+  // Writes the schedule of problem().rank.
+  void (*build)(Builder&);
+  // Closed formula, microseconds.
+  double (*cost)(const Problem&, const CostParameters&);
+  // Fills segment_bytes and radix for this problem; null where the algorithm has neither.
+  void (*tune)(Problem&, const CostParameters&) = nullptr;
+  // Whether it can do this at all (group size limits and so on); null: always.
+  bool (*fits)(const Problem&) = nullptr;
+};
+
+std::span<const Algorithm> algorithms();
+
+}  // namespace tutti::internal

@@ -1,0 +1,40 @@
+#include "src/base/status.h"
+
+#include <system_error>
+
+namespace tutti::internal {
+
+const char* code_name(Code code) {
+  switch (code) {
+    case Code::ok: return "ok";
+    case Code::invalid_argument: return "invalid_argument";
+    case Code::unsupported: return "unsupported";
+    case Code::out_of_resources: return "out_of_resources";
+    case Code::peer_failed: return "peer_failed";
+    case Code::timeout: return "timeout";
+    case Code::aborted: return "aborted";
+    case Code::mismatch: return "mismatch";
+    case Code::internal: return "internal";
+  }
+  return "?";
+}
+
+Status::Status(Code code, std::string message)
+    : detail_(std::make_shared<const Detail>(Detail{code, -1, std::move(message)})) {}
+
+Status Status::peer_failed(int rank, std::string message) {
+  Status status;
+  status.detail_ = std::make_shared<const Detail>(Detail{Code::peer_failed, rank, std::move(message)});
+  return status;
+}
+
+Status Status::system(Code code, std::string what, int error_number) {
+  return Status(code, std::move(what) + ": " + std::generic_category().message(error_number));
+}
+
+const std::string& Status::message() const {
+  static const std::string kNone;
+  return detail_ ? detail_->message : kNone;
+}
+
+}  // namespace tutti::internal
