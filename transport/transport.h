@@ -77,15 +77,15 @@ struct ReduceRequest {
 };
 
 enum class Post : uint8_t {
-  done,      // complete already: no Completion will follow
-  posted,    // a Completion will follow
-  later,     // nothing was taken: poll, then post again
-  failed,    // nothing was taken: the peer has failed; take_failure says which
+  done,    // complete already: no Completion will follow
+  posted,  // a Completion will follow
+  later,   // nothing was taken: poll, then post again
+  failed,  // nothing was taken: the peer has failed; take_failure says which
 };
 
 struct Completion {
   Ticket ticket = 0;
-  Code code = Code::ok;  // mismatch: the lengths of the two ends differ; internal: the transport's fault
+  Code code = Code::ok;    // mismatch: the lengths of the two ends differ; internal: the transport's fault
   size_t found_bytes = 0;  // mismatch: how many the other end has
 };
 

@@ -76,8 +76,7 @@ class [[nodiscard]] Result {
 }  // namespace tutti::internal
 
 // Returns from the calling function with the error of `expression`, if it has one.
-#define TUTTI_RETURN_IF_ERROR(expression)                       \
-  do {                                                          \
-    if (auto tutti_status_ = (expression); !tutti_status_.ok()) \
-      return tutti_status_;                                     \
+#define TUTTI_RETURN_IF_ERROR(expression)                                             \
+  do {                                                                                \
+    if (auto tutti_status_ = (expression); !tutti_status_.ok()) return tutti_status_; \
   } while (false)

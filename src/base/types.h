@@ -11,7 +11,7 @@
 
 namespace tutti::internal {
 
-enum class DataType : uint8_t {
+enum class DataType : int {
   int8 = TUTTI_INT8,
   uint8 = TUTTI_UINT8,
   int16 = TUTTI_INT16,
@@ -27,7 +27,7 @@ enum class DataType : uint8_t {
 };
 inline constexpr int kDataTypeCount = 12;
 
-enum class ReduceOp : uint8_t {
+enum class ReduceOp : int {
   sum = TUTTI_SUM,
   product = TUTTI_PRODUCT,
   min = TUTTI_MIN,
@@ -74,8 +74,8 @@ size_t type_bytes(DataType type);
 // Whether the operator exists for the type: bitwise operators are for integers.
 bool is_defined(ReduceOp op, DataType type);
 
-bool is_rooted(Operation operation);   // broadcast, reduce, scatter, gather
-bool is_reducing(Operation operation); // reduce, all_reduce, reduce_scatter
+bool is_rooted(Operation operation);    // broadcast, reduce, scatter, gather
+bool is_reducing(Operation operation);  // reduce, all_reduce, reduce_scatter
 
 const char* name(DataType type);
 const char* name(ReduceOp op);

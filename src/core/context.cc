@@ -1,0 +1,233 @@
+#include "src/core/context.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "src/base/log.h"
+#include "src/core/cpu_share.h"
+#include "src/core/lock_pool.h"
+#include "src/core/trace.h"
+
+namespace tutti::internal {
+
+Context::Context(Config config, std::unique_ptr<Session> session, std::unique_ptr<Transport> transport, int rank)
+    : lock_(take_lock()),
+      config_(std::move(config)),
+      rank_(rank),
+      session_(std::move(session)),
+      transport_(std::move(transport)),
+      engine_(*transport_, *this) {}
+
+Context::~Context() {
+  if (watcher_) watcher_->stop();
+  groups_.clear();
+  if (session_) {
+    const Status left = session_->leave(Deadline::after_us(config_.join_timeout_us()));
+    if (!left.ok()) log_info("leaving the world: {}", left.message());
+  }
+  transport_.reset();
+  return_lock(lock_);
+}
+
+Status Context::exchange_addresses(Deadline deadline) {
+  auto addresses = session_->exchange("transport", transport_->address(), deadline);
+  if (!addresses) return addresses.status();
+  auto cpus = session_->exchange("cpus", allowed_cpus(), deadline);
+  if (!cpus) return cpus.status();
+  addresses_ = std::move(addresses.value());
+  peers_.resize(addresses_.size(), PeerState::here);
+  connected_.resize(addresses_.size(), false);
+  for (int peer = 0; peer < size(); ++peer) {
+    if (peer == rank_) continue;
+    if (const Status reachable = transport_->reachable(addresses_[peer]); !reachable.ok())
+      return Status(Code::unsupported, fmt::format("rank {} cannot reach rank {} by {}: {}", rank_, peer,
+                                                   transport_->name(), reachable.message()));
+  }
+  share_cpus_ = ranks_outnumber_cpus(cpus.value());
+  if (share_cpus_) log_info("{} ranks share fewer cores: waiting ranks give up their core at once", size());
+  return {};
+}
+
+Group& Context::add_group(Membership membership, int64_t timeout_us) {
+  groups_.push_back(std::make_unique<Group>(*this, std::move(membership), timeout_us));
+  Group& group = *groups_.back();
+  for (int peer = 0; peer < size(); ++peer)
+    if (peers_[peer] == PeerState::failed && group.has_rank(peer))
+      group.fail(Status::peer_failed(peer, fmt::format("rank {} had failed before this group was made", peer)), false);
+  for (const auto& [channel, status] : aborted_channels_)
+    if (group.descends_from(channel)) group.fail(status, false);
+  return group;
+}
+
+void Context::remove_group(Group& group) {
+  group.drop_plans();
+  transport_->forget(group.membership().channel);
+  std::erase_if(groups_, [&](const auto& owned) { return owned.get() == &group; });
+}
+
+// Unique in the world: the upper half is the rank that hands them out.
+uint64_t Context::reserve_channels(uint32_t count) {
+  const uint64_t first = static_cast<uint64_t>(rank_) << 32 | next_channel_;
+  next_channel_ += count;
+  return first;
+}
+
+Choice Context::choose(const Problem& problem) const { return select(problem, kSharedMemory, overrides_); }
+
+Status Context::connect(int peer, int64_t timeout_us) {
+  if (connected_[peer] || peer == rank_) return {};
+  if (peers_[peer] != PeerState::here)
+    return Status::peer_failed(
+        peer, fmt::format("rank {} has {} the world", peer, peers_[peer] == PeerState::left ? "left" : "been lost to"));
+  TUTTI_RETURN_IF_ERROR(transport_->connect(peer, addresses_[peer], Deadline::after_us(timeout_us)));
+  connected_[peer] = true;
+  return {};
+}
+
+Result<std::unique_ptr<Work>> Context::make_work(Plan& plan, Group& group) {
+  void* scratch = nullptr;
+  if (const uint64_t bytes = plan.schedule().scratch_bytes) {
+    auto memory = transport_->allocate(bytes);
+    if (!memory) return memory.status();
+    scratch = memory.value();
+  }
+  const uint32_t id = engine_.add(nullptr);
+  auto work = std::make_unique<Work>(plan, group, id, scratch);
+  engine_.set(id, work.get());
+  return work;
+}
+
+void Context::retire(Work& work) {
+  engine_.remove(work.id());
+  if (!work.scratch()) return;
+  if (const Status released = transport_->release(work.scratch()); !released.ok())
+    log_error("releasing an operation's scratch memory: {}", released.message());
+}
+
+bool Context::poll() {
+  const bool moved = engine_.poll();
+  if (notices_.any()) [[unlikely]] {
+    for (const Notice& notice : notices_.take()) act_on(notice);
+  }
+  return moved;
+}
+
+void Context::work_ended(Work& work) { work.group().ended(work); }
+void Context::work_failed(Work& work, Status status) { work.group().fail(status, true); }
+
+void Context::peer_lost() {
+  for (PeerFailure failure = transport_->take_failure(); failure.peer >= 0; failure = transport_->take_failure()) {
+    session_->report_failed(failure.peer, failure.reason);
+    peer_failed(failure.peer, failure.reason);
+  }
+}
+
+void Context::act_on(const Notice& notice) {
+  switch (notice.kind) {
+    case Notice::Kind::peer_failed: return peer_failed(notice.rank, notice.text);
+    case Notice::Kind::peer_left:
+      if (peers_[notice.rank] == PeerState::here) peers_[notice.rank] = PeerState::left;
+      any_left_ = true;
+      return;
+    case Notice::Kind::aborted:
+      return fail_descendants(notice.channel, Status(notice.code, fmt::format("rank {}: {}", notice.rank, notice.text)),
+                              false);
+  }
+}
+
+void Context::peer_failed(int rank, const std::string& text) {
+  if (peers_[rank] == PeerState::failed) return;
+  peers_[rank] = PeerState::failed;
+  log_info("rank {} failed: {}", rank, text);
+  transport_->disconnect(rank);
+  const Status status = Status::peer_failed(rank, fmt::format("rank {} failed: {}", rank, text));
+  for (const auto& group : groups_)
+    if (group->has_rank(rank)) group->fail(status, false);
+}
+
+void Context::give_up(Group& group, bool announce) {
+  transport_->cancel(group.membership().channel);
+  std::vector<Work*> works;
+  std::ranges::copy_if(engine_.running(), std::back_inserter(works),
+                       [&](const Work* work) { return &work->group() == &group; });
+  for (Work* work : works) {
+    engine_.end(*work, group.failure());
+    if (Work* main = work->then) {
+      main->status = group.failure();
+      main->done = true;
+      group.recycle(*work);
+    }
+  }
+  log_info("a group of {} ranks is given up: {}; its last operations: {}", group.size(), group.failure().message(),
+           group.history());
+  if (announce) session_->abort(group.membership().channel, group.failure().code(), group.failure().message());
+}
+
+void Context::fail_descendants(uint64_t channel, const Status& status, bool announce) {
+  aborted_channels_.emplace_back(channel, status);
+  for (const auto& group : groups_)
+    if (group->descends_from(channel)) group->fail(status, announce && group->membership().channel == channel);
+}
+
+void Context::tick() {
+  const int64_t now = now_us();
+  tick_works_.assign(engine_.running().begin(), engine_.running().end());
+  for (Work* work : tick_works_) {
+    if (!work->done) check_time(*work, now);
+    if (!work->done && any_left_) check_left_peers(*work);
+  }
+}
+
+void Context::check_time(Work& work, int64_t now) {
+  if (!work.has_deadline) {
+    work.has_deadline = true;
+    work.started_us = now;
+    work.deadline = Deadline::after_us(work.timeout_us);
+  }
+  const Work& shown = work.then ? *work.then : work;
+  const int64_t waited_us = now - work.started_us;
+  if (work.deadline.passed()) {
+    const std::vector<int> ranks = awaited_ranks(work);
+    work.group().fail(Status(Code::timeout,
+                             fmt::format("{} is not done after {:.3f} s: rank {} waits for {}",
+                                         internal::describe(shown), double(waited_us) * 1e-6, rank_, rank_list(ranks))),
+                      true);
+  } else if (!work.warned && waited_us > config_.warn_after_us()) {
+    work.warned = true;
+    log_warn("{} has waited {:.0f} s for {}; the last operations here: {}", internal::describe(shown),
+             double(waited_us) * 1e-6, rank_list(awaited_ranks(work)), work.group().history());
+  }
+}
+
+// A peer that left in order has sent all that it owed; what still waits for it now, with everything that arrived
+// taken in, waits in vain.
+void Context::check_left_peers(Work& work) {
+  while (engine_.poll()) {
+  }
+  if (work.done) return;
+  for (int rank : posted_ranks(work)) {
+    if (peers_[rank] != PeerState::left) continue;
+    const Work& shown = work.then ? *work.then : work;
+    return work.group().fail(Status::peer_failed(rank, fmt::format("rank {} has left the world, and {} waits for it",
+                                                                   rank, internal::describe(shown))),
+                             true);
+  }
+}
+
+std::string Context::describe() const {
+  nlohmann::json settings = nlohmann::json::array();
+  for (const Config::Row& row : config_.rows())
+    settings.push_back({{"name", row.name}, {"value", row.value}, {"source", row.source}});
+  return nlohmann::json{{"version", tutti_version()},
+                        {"ranks", size()},
+                        {"rank", rank_},
+                        {"transport", transport_->name()},
+                        {"host", host_name()},
+                        {"cores_shared", share_cpus_},
+                        {"settings", settings}}
+      .dump();
+}
+
+}  // namespace tutti::internal

@@ -1,0 +1,49 @@
+// How a process joins a world: settings, rendezvous, transport, and the exchange of addresses.
+#include <fmt/core.h>
+
+#include "src/base/log.h"
+#include "src/core/context.h"
+#include "transport/shm/shm_transport.h"
+
+namespace tutti::internal {
+namespace {
+
+// The settings on which all ranks must agree, as text that is compared when they join.
+std::string digest_of(const Config& config) {
+  return fmt::format("TUTTI_CHECK={} TUTTI_ALGORITHM={}", config.check() ? 1 : 0, config.algorithm());
+}
+
+Result<std::unique_ptr<Session>> join_session(const JoinRequest& request, const Config& config, Deadline deadline) {
+  auto place = find_rendezvous(request.rank, request.size, request.store, config);
+  if (!place) return place.status();
+  JoinOptions options;
+  options.rendezvous = std::move(*place);
+  options.version = tutti_version();
+  options.digest = digest_of(config);
+  return Session::join(options, deadline);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Context>> Context::join(const JoinRequest& request) {
+  auto config = Config::load(request.settings);
+  if (!config) return config.status();
+  start_log(config->log_level());
+  auto overrides = parse_overrides(config->algorithm());
+  if (!overrides)
+    return Status(Code::invalid_argument, fmt::format("TUTTI_ALGORITHM: {}", overrides.status().message()));
+  const Deadline deadline = Deadline::after_us(config->join_timeout_us());
+  auto session = join_session(request, *config, deadline);
+  if (!session) return session.status();
+  const int rank = (*session)->rank();
+  auto transport = ShmTransport::create({rank, (*session)->size()});
+  if (!transport) return transport.status();
+  std::unique_ptr<Context> context(new Context(std::move(*config), std::move(*session), std::move(*transport), rank));
+  context->overrides_ = std::move(*overrides);
+  TUTTI_RETURN_IF_ERROR(context->exchange_addresses(deadline));
+  context->watcher_ = std::make_unique<Watcher>(*context->session_, *context->transport_, context->notices_);
+  TUTTI_RETURN_IF_ERROR(context->watcher_->start());
+  return context;
+}
+
+}  // namespace tutti::internal

@@ -1,0 +1,34 @@
+#include "src/core/lock_pool.h"
+
+#include <vector>
+
+namespace tutti::internal {
+namespace {
+
+struct Pool {
+  std::mutex mutex;
+  std::vector<ContextLock*> free;
+};
+
+// Never destroyed: handles are looked up during exit too.
+Pool& pool() {
+  static Pool& pool = *new Pool;
+  return pool;
+}
+
+}  // namespace
+
+ContextLock& take_lock() {
+  std::lock_guard guard(pool().mutex);
+  if (pool().free.empty()) return *new ContextLock;
+  ContextLock* lock = pool().free.back();
+  pool().free.pop_back();
+  return *lock;
+}
+
+void return_lock(ContextLock& lock) {
+  std::lock_guard guard(pool().mutex);
+  pool().free.push_back(&lock);
+}
+
+}  // namespace tutti::internal
