@@ -4,11 +4,12 @@
 //
 // In-place calls need no care of the algorithm: input and output slices that are the same memory are made the same here
 // (see tutti.h for what in place means per operation), and a copy of a slice onto itself vanishes.
-// Empty slices are allowed everywhere; a message of 0 bytes is still sent, a local step of 0 bytes vanishes.
+// Empty slices are allowed everywhere; a message of 0 bytes is still sent, a local step of 0 bytes vanishes. So does a
+// send to nobody, and the reduction of one local operand is a copy: one rank alone needs no care either.
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -17,9 +18,7 @@
 
 namespace tutti::internal {
 
-// A step that was written, for explicit order; kNoStep where a step vanished.
-using StepId = int32_t;
-inline constexpr StepId kNoStep = -1;
+class Assembler;
 
 enum class Finish : bool { no, yes };
 
@@ -34,21 +33,42 @@ class Builder {
   Slice output(uint64_t offset, uint64_t bytes) const;
   // New scratch memory of this operation.
   Slice scratch(uint64_t bytes);
+  // The slice of the input for peers to read while this rank's output is written: itself, or a copy in scratch where
+  // the two share memory. For ranks that read each other at the same moment: each would wait for the other's reading
+  // before it writes, and neither would read.
+  Slice stable(Slice input);
 
   // `after`: order that the data does not show (a barrier's rounds, a bound on what is in flight).
   StepId send(std::span<const int32_t> peers, Slice slice, std::span<const StepId> after = {});
   StepId send(int32_t peer, Slice slice, std::span<const StepId> after = {});
   StepId recv(int32_t peer, Slice slice, std::span<const StepId> after = {});
-  StepId reduce(std::span<const Operand> operands, Slice slice, Finish finish);
+  // More than kMaxOperands operands are combined in several passes, in order.
+  StepId reduce(std::span<const Operand> operands, Slice slice, Finish finish, std::span<const StepId> after = {});
   StepId copy(Slice source, Slice slice);
 
   // The schedule. The builder is empty afterwards.
   Schedule take();
 
  private:
-  class Hazards;
-  // ... (to be written by the room of algo)
   Problem problem_;
+  Aliasing aliasing_;
+  std::unique_ptr<Assembler> assembler_;
+};
+
+// Bounds how many steps of a kind are in flight: each waits for the one `width` before it.
+//   window.add(builder.recv(peer, slice, window.after()));
+class Window {
+ public:
+  explicit Window(size_t width) : steps_(width, kNoStep) {}
+  std::span<const StepId> after() const { return {&steps_[next_], 1}; }
+  void add(StepId step) {
+    steps_[next_] = step;
+    next_ = (next_ + 1) % steps_.size();
+  }
+
+ private:
+  std::vector<StepId> steps_;  // the last ones, a ring
+  size_t next_ = 0;
 };
 
 }  // namespace tutti::internal

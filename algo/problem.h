@@ -1,4 +1,4 @@
-// One collective call as an algorithm sees it: pure numbers, alike on all ranks but for `rank`.
+// One collective call as an algorithm sees it: pure numbers, alike on all ranks but for `rank` and `in_place`.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ struct Problem {
   Operation operation{};
   int rank = 0;
   int size = 1;
-  int root = 0;
-  uint64_t count = 0;          // elements per rank, as in tutti.h
+  int root = 0;        // send and recv: the other rank
+  uint64_t count = 0;  // elements per rank, as in tutti.h
   uint32_t element_bytes = 1;
   bool in_place = false;       // on this rank; ranks may differ
   uint64_t segment_bytes = 0;  // pipeline segment, 0: whole messages
@@ -20,5 +20,22 @@ struct Problem {
 
   uint64_t bytes() const { return count * element_bytes; }
 };
+
+// How input and output share memory on this rank, and so which buffer a schedule names: slices of the one are written
+// as slices of the other, `offset` bytes further on.
+struct Aliasing {
+  enum class Kind : uint8_t {
+    none,
+    input_in_output,  // the schedule names no input
+    output_in_input,  // the schedule names no output
+  };
+  Kind kind = Kind::none;
+  uint64_t offset = 0;
+};
+Aliasing aliasing(const Problem& problem);
+
+// Bytes of the caller's buffers on this rank; 0 where the operation has none, or ignores it.
+uint64_t input_bytes(const Problem& problem);
+uint64_t output_bytes(const Problem& problem);
 
 }  // namespace tutti::internal

@@ -1,23 +1,21 @@
-// All algorithms, one line each: which operation, what it is called, how it is built and what it costs.
+// All algorithms, one line each: which operation, what it is called, how it is built and what it costs. The lines stand
+// in the collective's file, below the builders: a new algorithm is one builder function and one line there.
 #pragma once
 
 #include <span>
-#include <string>
-#include <string_view>
 
 #include "algo/builder.h"
 #include "algo/problem.h"
 #include "algo/schedule.h"
-#include "src/base/status.h"
 
 namespace tutti::internal {
 
 // What a message and a byte cost between the ranks at hand (LogGP): microseconds, and microseconds per byte.
 struct CostParameters {
-  double alpha_us;          // latency of one message
-  double gap_us;            // between messages of one sender
-  double beta_us_per_byte;  // transfer
-  double gamma_us_per_byte; // reduction
+  double alpha_us;           // latency of one message
+  double gap_us;             // between messages of one sender
+  double beta_us_per_byte;   // transfer
+  double gamma_us_per_byte;  // reduction
 };
 
 struct Algorithm {
@@ -25,7 +23,7 @@ struct Algorithm {
   const char* name;
   // Writes the schedule of problem().rank.
   void (*build)(Builder&);
-  // Closed formula, microseconds.
+  // Closed formula, microseconds. Like tune and fits, it looks neither at rank nor at in_place: all ranks decide alike.
   double (*cost)(const Problem&, const CostParameters&);
   // Fills segment_bytes and radix for this problem; null where the algorithm has neither.
   void (*tune)(Problem&, const CostParameters&) = nullptr;
@@ -33,6 +31,8 @@ struct Algorithm {
   bool (*fits)(const Problem&) = nullptr;
 };
 
+// Ordered by operation; where two cost the same, the earlier one is taken.
 std::span<const Algorithm> algorithms();
+std::span<const Algorithm> algorithms(Operation operation);
 
 }  // namespace tutti::internal

@@ -1,9 +1,9 @@
 // A schedule: what one rank does for one operation, as data. Steps name slices of the operation's buffers, never
 // addresses, and depend on earlier steps; it can therefore be cached, printed, compared, proved and simulated.
 //
-// Matching: the k-th message that A sends to B (in step order, and within a step in peer order) is the k-th that B takes
-// from A. `reduce` takes one message from each operand that is a peer.
-// Order: steps stand in an order in which each depends only on earlier ones.
+// Matching: the k-th message that A sends to B (in step order, and within a step in peer order) is the k-th that B
+// takes from A. `reduce` takes one message from each operand that is a peer. Order: steps stand in an order in which
+// each depends only on earlier ones.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,10 @@
 #include <vector>
 
 namespace tutti::internal {
+
+// A step's index in its schedule; kNoStep where a step vanished.
+using StepId = int32_t;
+inline constexpr StepId kNoStep = -1;
 
 enum class Buffer : uint8_t { input, output, scratch };
 
@@ -26,7 +30,7 @@ struct Slice {
 struct Operand {
   static constexpr int32_t kLocal = -1;
   int32_t peer = kLocal;
-  Slice slice;  // local operands only
+  Slice slice{};  // local operands only
   bool operator==(const Operand&) const = default;
 };
 
@@ -39,10 +43,10 @@ enum class StepKind : uint8_t {
 
 struct Step {
   StepKind kind{};
-  bool finish = false;  // reduce: `slice` now has every contribution, and average divides here
-  Slice slice;          // what is sent, or where the result goes
-  Slice source;         // copy
-  uint32_t first_peer = 0, peer_count = 0;            // into Schedule::peers: send, recv
+  bool finish = false;                      // reduce: `slice` now has every contribution, and average divides here
+  Slice slice{};                            // what is sent, or where the result goes
+  Slice source{};                           // copy
+  uint32_t first_peer = 0, peer_count = 0;  // into Schedule::peers: send, recv
   uint32_t first_operand = 0, operand_count = 0;      // into Schedule::operands: reduce
   uint32_t first_successor = 0, successor_count = 0;  // into Schedule::successors
   uint32_t dependency_count = 0;                      // how many earlier steps name this one as successor
@@ -68,6 +72,8 @@ struct Schedule {
 
 // One line per step: "3 recv from 2 -> scratch[0,4096)  after 1 2".
 std::string to_text(const Schedule& schedule);
+// One step, without what it waits for: "3 recv from 2 -> scratch[0,4096)".
+std::string to_text(const Schedule& schedule, StepId step);
 // The dependency graph for Graphviz.
 std::string to_dot(const Schedule& schedule, const std::string& title);
 

@@ -1,0 +1,84 @@
+// reduce: output [count] on root = op over all ranks' input [count].
+// p ranks, n bytes. Runs where plans are made.
+#include "algo/collectives.h"
+#include "algo/cost.h"
+#include "algo/peers.h"
+#include "algo/shapes/chain.h"
+#include "algo/shapes/knomial.h"
+#include "algo/tree_steps.h"
+
+namespace tutti::internal {
+namespace {
+
+// Linear: everyone offers its input to the root, which combines all in rank order in one pass; in segments, so that
+// the root begins before the last byte of the others is there. (p-1) n bytes into the root.
+void build_linear(Builder& builder) {
+  const Problem& problem = builder.problem();
+  Window in_flight(kInFlightPerPeer);
+  for (const Range& piece : segments({0, problem.bytes()}, problem.segment_bytes)) {
+    const Slice own = builder.input(piece.offset, piece.bytes);
+    in_flight.add(problem.rank == problem.root
+                      ? builder.reduce(all_in_rank_order(problem, own), builder.output(piece.offset, piece.bytes),
+                                       Finish::yes, in_flight.after())
+                      : builder.send(problem.root, own, in_flight.after()));
+  }
+}
+
+double cost_linear(const Problem& problem, const CostParameters& cost) {
+  const auto bytes = static_cast<double>(problem.bytes());
+  const double later_segments = segment_count(bytes, problem.segment_bytes) - 1;
+  return offer_us(cost, problem.size - 1) + later_segments * segment_us(cost) +
+         reduce_us(cost, problem.size - 1, bytes);
+}
+
+void tune_linear(Problem& problem, const CostParameters& cost) {
+  problem.segment_bytes = pipeline_segment(problem.bytes(), 1, segment_us(cost), cost.beta_us_per_byte);
+}
+
+// K-nomial tree (shapes/knomial.h), in segments. A rank combines its own input and all its children's partial results,
+// which stand in rank order counted from the root, in one pass.
+void build_knomial(Builder& builder) {
+  const Problem& problem = builder.problem();
+  tree_reduce(builder, knomial_tree(problem.rank, problem.size, problem.root, problem.radix));
+}
+
+double cost_knomial(const Problem& problem, const CostParameters& cost) {
+  const int fan = problem.radix - 1;
+  return pipeline_us(cost, static_cast<double>(problem.bytes()), problem.segment_bytes,
+                     rounds(problem.size, problem.radix),
+                     [&](double bytes) { return offer_us(cost, fan) + reduce_us(cost, fan, bytes); });
+}
+
+void tune_knomial(Problem& problem, const CostParameters& cost) {
+  problem.radix = best_radix(problem, cost, cost_knomial);
+  problem.segment_bytes =
+      pipeline_segment(problem.bytes(), rounds(problem.size, problem.radix), segment_us(cost), cost.beta_us_per_byte);
+}
+
+// Chain (shapes/chain.h) towards the root, in segments: each link carries n bytes once, each rank combines n bytes
+// once.
+void build_chain(Builder& builder) {
+  const Problem& problem = builder.problem();
+  tree_reduce(builder, chain_tree(problem.rank, problem.size, problem.root));
+}
+
+double cost_chain(const Problem& problem, const CostParameters& cost) {
+  return pipeline_us(cost, static_cast<double>(problem.bytes()), problem.segment_bytes, problem.size - 1,
+                     [&](double bytes) { return offer_us(cost, 1) + reduce_us(cost, 1, bytes); });
+}
+
+void tune_chain(Problem& problem, const CostParameters& cost) {
+  problem.segment_bytes = pipeline_segment(problem.bytes(), problem.size - 2, segment_us(cost), cost.beta_us_per_byte);
+}
+
+constexpr Algorithm kAlgorithms[] = {
+    {Operation::reduce, "linear", build_linear, cost_linear, tune_linear},
+    {Operation::reduce, "knomial", build_knomial, cost_knomial, tune_knomial},
+    {Operation::reduce, "chain", build_chain, cost_chain, tune_chain},
+};
+
+}  // namespace
+
+std::span<const Algorithm> reduce_algorithms() { return kAlgorithms; }
+
+}  // namespace tutti::internal

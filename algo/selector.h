@@ -1,0 +1,35 @@
+// Which algorithm an operation takes: the one whose closed formula gives the least time, or the one that the user asked
+// for. A pure function of what all ranks know alike; rank and in_place change nothing.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "algo/registry.h"
+#include "src/base/status.h"
+
+namespace tutti::internal {
+
+// Ranks of one node, by loads and stores. First figures of a machine with 2 cores, to be fitted by measurement.
+inline constexpr CostParameters kSharedMemory{
+    .alpha_us = 0.15, .gap_us = 0.05, .beta_us_per_byte = 1.0 / 13e3, .gamma_us_per_byte = 1.0 / 25e3};
+
+// The algorithm that was asked for, of each operation; null: none.
+using Overrides = std::array<const Algorithm*, kOperationCount>;
+
+// "all_reduce:ring,broadcast:chain"; "" is none. Errors: invalid_argument, with the valid names.
+Result<Overrides> parse_overrides(std::string_view text);
+
+struct Choice {
+  const Algorithm* algorithm = nullptr;
+  Problem problem;  // with segment_bytes and radix
+  double cost_us = 0;
+};
+
+// An override that does not fit the problem is passed over: the choice then names another algorithm.
+Choice select(const Problem& problem, const CostParameters& cost, const Overrides& overrides = {});
+
+// The schedule of problem.rank.
+Schedule build(const Choice& choice);
+
+}  // namespace tutti::internal
