@@ -8,7 +8,7 @@
 #include <new>
 
 #include "src/core/context.h"
-#include "src/core/fork_guard.h"
+#include "src/base/fork.h"
 #include "src/core/handle_table.h"
 
 namespace tutti::internal {

@@ -122,8 +122,8 @@ Result<Work*> Group::prepare(const PlanKey& key, const Buffers& buffers, uint64_
 }
 
 Result<Plan*> Group::plan_for(const PlanKey& key) {
-  ++use_count_;
-  if (!last_plan_ || !(last_plan_->key() == key)) {
+  Plan*& last = last_plans_[static_cast<size_t>(key.signature.operation)];
+  if (!last || !(last->key() == key)) {
     auto found = plans_.find(key);
     if (found == plans_.end()) {
       auto made = make_plan(key);
@@ -131,10 +131,10 @@ Result<Plan*> Group::plan_for(const PlanKey& key) {
       make_room_for_plan();
       found = plans_.emplace(key, std::move(made.value())).first;
     }
-    last_plan_ = found->second.get();
+    last = found->second.get();
   }
-  last_plan_->last_use = use_count_;
-  return last_plan_;
+  last->last_use = ++use_count_;
+  return last;
 }
 
 Choice Group::choice_for(Operation operation, uint64_t count, DataType type) const {
@@ -170,13 +170,13 @@ void Group::make_room_for_plan() {
     if (it->second->works_out == 0 && (oldest == plans_.end() || it->second->last_use < oldest->second->last_use))
       oldest = it;
   if (oldest == plans_.end()) return;
-  if (last_plan_ == oldest->second.get()) last_plan_ = nullptr;
+  std::ranges::replace(last_plans_, oldest->second.get(), nullptr);
   for (const auto& work : oldest->second->idle_works()) context_.retire(*work);
   plans_.erase(oldest);
 }
 
 void Group::drop_plans() {
-  last_plan_ = nullptr;
+  last_plans_ = {};
   for (const auto& [key, plan] : plans_)
     for (const auto& work : plan->idle_works()) context_.retire(*work);
   plans_.clear();

@@ -95,7 +95,7 @@ class Group {
   int works_out_ = 0;
   uint64_t use_count_ = 0;
   std::unordered_map<PlanKey, std::unique_ptr<Plan>, PlanKeyHash> plans_;
-  Plan* last_plan_ = nullptr;
+  std::array<Plan*, kOperationCount> last_plans_{};  // by operation: programs alternate between a few calls
   std::array<Signature, kHistory> history_{};
 };
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "src/core/context_lock.h"
-#include "src/core/fork_guard.h"
+#include "src/base/fork.h"
 
 namespace tutti::internal {
 
