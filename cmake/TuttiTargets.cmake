@@ -26,7 +26,9 @@ set(TUTTI_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize=")
 add_library(tutti_flags INTERFACE)
 target_compile_options(tutti_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror)
 if(TUTTI_SANITIZE)
-  target_compile_options(tutti_flags INTERFACE -fsanitize=${TUTTI_SANITIZE} -fno-omit-frame-pointer)
+  # The first fault ends the program: a test that went on after one could pass.
+  target_compile_options(tutti_flags INTERFACE
+    -fsanitize=${TUTTI_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(tutti_flags INTERFACE -fsanitize=${TUTTI_SANITIZE})
 endif()
 

@@ -1,0 +1,51 @@
+#!/usr/bin/python3
+"""tests/report.py counts each kind of outcome once and cannot pass when nothing ran."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+REPORT = pathlib.Path(__file__).resolve().parent.parent / "report.py"
+PASSED = '<testcase name="a.B.c" status="run"><system-out>[  PASSED  ] 1 test.</system-out></testcase>'
+FAILED = '<testcase name="a.B.d" status="fail"><failure/><system-out>expected 1, found 2</system-out></testcase>'
+SKIPPED = ('<testcase name="a.B.e" status="notrun"><skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/><system-out>'
+           "[ RUN      ] B.e\n/src/e.cc:7: Skipped\nneeds two\nNUMA nodes\n\n[  SKIPPED ] B.e (0 ms)\n</system-out></testcase>")
+NOT_BUILT = '<testcase name="a_NOT_BUILT" status="notrun"><skipped message="Unable to find executable"/></testcase>'
+
+
+def report(*documents):
+    """Status and lines for these lists of test cases, one file each; None is a file that is missing."""
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = []
+        for number, cases in enumerate(documents):
+            path = pathlib.Path(folder) / f"{number}.xml"
+            if cases is not None:
+                path.write_text(f"<testsuite>{''.join(cases)}</testsuite>")
+            arguments.append(f"p{number}={path}")
+        done = subprocess.run([sys.executable, str(REPORT), *arguments], capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout.splitlines()
+
+
+class Report(unittest.TestCase):
+    def test_totals_over_several_files(self):
+        status, lines = report([PASSED, PASSED, SKIPPED], [PASSED])
+        self.assertEqual((status, lines[-1]), (0, "3 passed, 0 failed, 1 skipped"))
+
+    def test_a_skip_gives_its_reason(self):
+        self.assertIn("skipped  p0: a.B.e: needs two NUMA nodes", report([SKIPPED])[1])
+
+    def test_a_failure_shows_its_output_and_fails(self):
+        status, lines = report([PASSED, FAILED])
+        self.assertEqual((status, lines[-1]), (1, "1 passed, 1 failed, 0 skipped"))
+        self.assertIn("expected 1, found 2", lines)
+
+    def test_a_program_that_was_not_built_is_a_failure(self):
+        self.assertEqual(report([PASSED, NOT_BUILT])[0], 1)
+
+    def test_nothing_run_is_a_failure(self):
+        for documents in ([[]], [[SKIPPED]], [[PASSED], None]):
+            self.assertEqual(report(*documents)[0], 1, documents)
+
+
+unittest.main()
