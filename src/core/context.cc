@@ -1,6 +1,7 @@
 #include "src/core/context.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,14 @@
 #include "src/core/trace.h"
 
 namespace tutti::internal {
+namespace {
+
+std::string host_name() {
+  char name[256] = {};
+  return gethostname(name, sizeof name - 1) == 0 ? name : "?";
+}
+
+}  // namespace
 
 Context::Context(Config config, std::unique_ptr<Session> session, std::unique_ptr<Transport> transport, int rank)
     : lock_(take_lock()),

@@ -28,7 +28,8 @@ Result<std::unique_ptr<Session>> join_session(const JoinRequest& request, const 
 Result<std::unique_ptr<Context>> Context::join(const JoinRequest& request) {
   auto config = Config::load(request.settings);
   if (!config) return config.status();
-  start_log(config->log_level());
+  set_log_level(config->log_level());
+  for (const std::string& warning : config->warnings()) log_warn("{}", warning);
   auto overrides = parse_overrides(config->algorithm());
   if (!overrides)
     return Status(Code::invalid_argument, fmt::format("TUTTI_ALGORITHM: {}", overrides.status().message()));

@@ -1,0 +1,194 @@
+#include "src/base/config.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+namespace tutti::internal {
+namespace {
+
+enum class Type { rank, size, port, seconds, flag, text, secret, level };
+
+struct Entry {
+  std::string_view name;
+  std::string_view fallback;  // another name in the environment, of a job manager
+  Type type;
+  std::string_view standard;  // the default
+  std::string_view help;
+};
+
+constexpr Entry kTable[] = {
+    {"RANK", "SLURM_PROCID", Type::rank, "", "this process's number in the world"},
+    {"WORLD_SIZE", "SLURM_NTASKS", Type::size, "", "how many processes the world has"},
+    {"LOCAL_RANK", "SLURM_LOCALID", Type::rank, "", "this process's number on its node"},
+    {"MASTER_ADDR", "", Type::text, "", "name or address where the store is"},
+    {"MASTER_PORT", "", Type::port, "", "port where the store is"},
+    {"TORCHELASTIC_USE_AGENT_STORE", "", Type::flag, "", "set by torchrun: MASTER_PORT is its own, take one after it"},
+    {"TUTTI_STORE_FILE", "", Type::text, "", "file by which the ranks find the store, instead of an address"},
+    {"TUTTI_STORE_SERVED", "", Type::flag, "0", "set by tutti-run: the store runs already, rank 0 need not serve it"},
+    {"TUTTI_SECRET", "", Type::secret, "", "what every process of the job must know; without it loopback only"},
+    {"TUTTI_TIMEOUT", "", Type::seconds, "1800", "how long one operation may take"},
+    {"TUTTI_JOIN_TIMEOUT", "", Type::seconds, "300", "how long joining, and leaving, may take"},
+    {"TUTTI_WARN_AFTER", "", Type::seconds, "60", "after which wait the log names the ranks that are missing"},
+    {"TUTTI_CHECK", "", Type::flag, "0", "compare all ranks' calls before each operation"},
+    {"TUTTI_ALGORITHM", "", Type::text, "", "algorithm by operation, as in all_reduce:ring,broadcast:chain"},
+    {"TUTTI_LOG", "", Type::level, "warn", "what is logged: debug, info, warn, error or off"},
+};
+
+constexpr std::string_view kLevels[] = {"debug", "info", "warn", "error", "off"};
+constexpr std::string_view kYes[] = {"1", "true", "yes", "on"};
+constexpr std::string_view kNo[] = {"0", "false", "no", "off"};
+
+std::string_view type_name(Type type) {
+  switch (type) {
+    case Type::rank:
+    case Type::size:
+    case Type::port: return "integer";
+    case Type::seconds: return "seconds";
+    case Type::flag: return "bool";
+    case Type::text:
+    case Type::secret: return "text";
+    case Type::level: return "level";
+  }
+  return "?";
+}
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::ranges::transform(result, result.begin(), [](char c) { return 'A' <= c && c <= 'Z' ? char(c - 'A' + 'a') : c; });
+  return result;
+}
+
+bool is_one_of(std::string_view text, std::span<const std::string_view> list) {
+  return std::ranges::find(list, text) != list.end();
+}
+
+std::optional<int> parse_int(std::string_view text) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// What is allowed, where `text` is not; "" where it is.
+std::string allowed_instead(Type type, std::string_view text) {
+  const auto within = [&](int least, int most) {
+    const auto value = parse_int(text);
+    return value && *value >= least && *value <= most ? std::string()
+                                                      : fmt::format("a whole number from {} to {}", least, most);
+  };
+  constexpr int kMost = std::numeric_limits<int>::max();
+  switch (type) {
+    case Type::rank: return within(0, kMost - 1);
+    case Type::size: return within(1, kMost);
+    case Type::port: return within(1, 65535);
+    case Type::seconds: return parse_seconds(text) ? "" : "a number of seconds from 0 on, as in 1.5, or none";
+    case Type::level: return is_one_of(lower(text), kLevels) ? "" : "debug, info, warn, error or off";
+    case Type::flag: {
+      const std::string word = lower(text);
+      return word.empty() || is_one_of(word, kYes) || is_one_of(word, kNo) ? "" : "1 or 0, true or false, yes or no";
+    }
+    default: return "";
+  }
+}
+
+// How many letters must be put in, taken out or changed to make b of a.
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t change = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, change});
+    }
+  }
+  return row.back();
+}
+
+const Entry* entry_named(std::string_view name) {
+  const auto* found = std::ranges::find(kTable, name, &Entry::name);
+  return found == std::end(kTable) ? nullptr : found;
+}
+
+std::string unknown_name(std::string_view name) {
+  const auto* nearest =
+      std::ranges::min_element(kTable, {}, [&](const Entry& entry) { return edit_distance(name, entry.name); });
+  return fmt::format("{} means nothing to tutti; the nearest name is {}", name, nearest->name);
+}
+
+std::string_view name_of(std::string_view assignment) { return assignment.substr(0, assignment.find('=')); }
+
+}  // namespace
+
+std::optional<int64_t> parse_seconds(std::string_view text) {
+  constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+  if (text == "none") return kNever;
+  double seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (end != text.data() + text.size() || text.empty() || text[0] == '-') return std::nullopt;
+  if (error == std::errc::result_out_of_range) return kNever;
+  if (error != std::errc() || std::isnan(seconds)) return std::nullopt;
+  return seconds >= static_cast<double>(kNever) * 1e-6 ? kNever : static_cast<int64_t>(std::llround(seconds * 1e6));
+}
+
+Result<Config> Config::load(std::span<const std::string> settings) {
+  Config config;
+  for (const Entry& entry : kTable) {
+    Value value{std::string(entry.standard), "default"};
+    for (std::string_view name : {entry.name, entry.fallback}) {
+      const char* found = name.empty() ? nullptr : std::getenv(std::string(name).c_str());
+      // An empty variable is as good as none, but a number that somebody tried to set must not be passed over.
+      if (!found || (*found == '\0' && entry.type != Type::size && entry.type != Type::rank)) continue;
+      value = {found, name == entry.name ? "environment" : fmt::format("environment {}", name)};
+      break;
+    }
+    for (const std::string& setting : settings)
+      if (name_of(setting) == entry.name && setting.size() > entry.name.size())
+        value = {setting.substr(entry.name.size() + 1), "setting"};
+    const bool is_given = value.source != "default";
+    if (const std::string allowed = is_given ? allowed_instead(entry.type, value.text) : ""; !allowed.empty())
+      return Status(Code::invalid_argument,
+                    fmt::format("{} ({}) is '{}': it must be {}", entry.name, value.source, value.text, allowed));
+    config.values_.push_back(std::move(value));
+  }
+  for (const std::string& setting : settings)
+    if (!entry_named(name_of(setting)))
+      return Status(Code::invalid_argument, fmt::format("setting '{}': {}", setting, unknown_name(name_of(setting))));
+  for (char** variable = environ; variable && *variable; ++variable) {
+    const std::string_view name = name_of(*variable);
+    if (name.starts_with("TUTTI_") && !entry_named(name) && !name.starts_with("TUTTI_TEST_"))
+      config.warnings_.push_back(unknown_name(name));
+  }
+  config.check_ = config.flag("TUTTI_CHECK");
+  return config;
+}
+
+std::vector<Config::Row> Config::rows() const {
+  std::vector<Row> rows;
+  for (size_t i = 0; i < values_.size(); ++i) {
+    const Entry& entry = kTable[i];
+    const bool hidden = entry.type == Type::secret && !values_[i].text.empty();
+    rows.push_back({std::string(entry.name), std::string(type_name(entry.type)), hidden ? "set" : values_[i].text,
+                    values_[i].source, std::string(entry.help)});
+  }
+  return rows;
+}
+
+std::string Config::text(std::string_view name) const {
+  return values_[static_cast<size_t>(entry_named(name) - kTable)].text;
+}
+
+std::optional<int> Config::integer(std::string_view name) const { return parse_int(text(name)); }
+int64_t Config::microseconds(std::string_view name) const { return parse_seconds(text(name)).value_or(0); }
+bool Config::flag(std::string_view name) const { return is_one_of(lower(text(name)), kYes); }
+
+}  // namespace tutti::internal
