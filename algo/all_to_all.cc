@@ -3,28 +3,28 @@
 #include "algo/collectives.h"
 #include "algo/cost.h"
 #include "algo/peers.h"
+#include "algo/shapes/pairing.h"
 
 namespace tutti::internal {
 namespace {
 
-// Linear: each block goes straight to its place; the k-th message is to the k-th rank after, from the k-th before, a
-// bounded number at a time. In place, of two ranks that swap blocks the lower one saves its own first: were the blocks
-// of both overwritten in place, each would wait for the other.
+// Linear: each block goes straight to its place; ranks meet in pairs (shapes/pairing.h) and swap blocks, a bounded
+// number of pairs at a time. In place, the lower one of a pair saves its own block first: were both to overwrite the
+// block that they offer, each would wait for the other.
 void build_linear(Builder& builder) {
   const Problem& problem = builder.problem();
   Window sends(kInFlightPerPort), recvs(kInFlightPerPort);
-  const auto input_block = [&](int rank) { return builder.input(block(problem, rank).offset, problem.bytes()); };
-  const auto output_block = [&](int rank) { return builder.output(block(problem, rank).offset, problem.bytes()); };
-  for (int distance = 1; distance < problem.size; ++distance) {
-    const int to = (problem.rank + distance) % problem.size;
-    const Slice source = problem.rank < to ? builder.stable(input_block(to)) : input_block(to);
-    sends.add(builder.send(to, source, sends.after()));
+  for (int round = 0; round < problem.size; ++round) {
+    const int peer = partner(problem.rank, problem.size, round);
+    const Range range = block(problem, peer);
+    const Slice source = builder.input(range.offset, range.bytes), result = builder.output(range.offset, range.bytes);
+    if (peer == problem.rank) {
+      builder.copy(source, result);
+      continue;
+    }
+    sends.add(builder.send(peer, problem.rank < peer ? builder.stable(source) : source, sends.after()));
+    recvs.add(builder.recv(peer, result, recvs.after()));
   }
-  for (int distance = 1; distance < problem.size; ++distance) {
-    const int from = (problem.rank + problem.size - distance) % problem.size;
-    recvs.add(builder.recv(from, output_block(from), recvs.after()));
-  }
-  builder.copy(input_block(problem.rank), output_block(problem.rank));
 }
 
 double cost_linear(const Problem& problem, const CostParameters& cost) {

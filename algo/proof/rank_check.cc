@@ -1,7 +1,7 @@
 // See rank_check.h. Pure functions.
 #include "algo/proof/rank_check.h"
 
-#include <algorithm>
+#include <deque>
 #include <vector>
 
 #include "algo/hazards.h"
@@ -41,6 +41,7 @@ class RankCheck {
   Status check_graph() {
     const size_t count = schedule_.steps.size();
     predecessors_.resize(count);
+    seen_.resize(count);
     for (size_t id = 0; id < count; ++id)
       for (const uint32_t successor : schedule_.successors_of(schedule_.steps[id])) {
         if (successor <= id || successor >= count)
@@ -114,7 +115,7 @@ class RankCheck {
     return wrong(id, "writes input");
   }
 
-  Status check_races() const {
+  Status check_races() {
     Hazards hazards;
     std::vector<StepId> earlier;
     for (size_t id = 0; id < schedule_.steps.size(); ++id) {
@@ -129,19 +130,17 @@ class RankCheck {
     return {};
   }
 
-  // Whether `later` waits for `earlier`, directly or through others.
-  bool waits_for(StepId later, StepId earlier) const {
-    std::vector<StepId> stack{later}, seen;
-    while (!stack.empty()) {
-      const StepId step = stack.back();
-      stack.pop_back();
-      for (const StepId before : predecessors_[static_cast<size_t>(step)]) {
+  // Whether `later` waits for `earlier`, directly or through others. Nearest first: the way is mostly short.
+  bool waits_for(StepId later, StepId earlier) {
+    const auto mark = ++searches_;
+    std::deque<StepId> queue{later};
+    for (; !queue.empty(); queue.pop_front())
+      for (const StepId before : predecessors_[static_cast<size_t>(queue.front())]) {
         if (before == earlier) return true;
-        if (before < earlier || std::find(seen.begin(), seen.end(), before) != seen.end()) continue;
-        seen.push_back(before);
-        stack.push_back(before);
+        if (before < earlier || seen_[static_cast<size_t>(before)] == mark) continue;
+        seen_[static_cast<size_t>(before)] = mark;
+        queue.push_back(before);
       }
-    }
     return false;
   }
 
@@ -151,6 +150,8 @@ class RankCheck {
   Range writable_input_;  // the output, where it lies in the input
   bool output_is_read_only_ = false;
   std::vector<std::vector<StepId>> predecessors_;
+  std::vector<uint32_t> seen_;  // of each step: in which search
+  uint32_t searches_ = 0;
 };
 
 }  // namespace

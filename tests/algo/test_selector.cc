@@ -1,0 +1,180 @@
+// The registry and the selector.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "algo/cost.h"
+#include "algo/selector.h"
+
+namespace tutti::internal {
+namespace {
+
+using testing::HasSubstr;
+
+Problem problem_of(Operation operation, int size, uint64_t bytes) {
+  return {.operation = operation, .size = size, .count = bytes};
+}
+
+TEST(Selector, TakesTheCheapestAndBuildsIt) {
+  const Choice small = select(problem_of(Operation::all_reduce, 2, 8), kSharedMemory);
+  EXPECT_STREQ(small.algorithm->name, "one_shot");
+  const Choice large = select(problem_of(Operation::all_reduce, 2, 16 << 20), kSharedMemory);
+  EXPECT_STREQ(large.algorithm->name, "linear");
+  EXPECT_GT(large.cost_us, small.cost_us);
+  EXPECT_FALSE(build(small).steps.empty());
+}
+
+TEST(Selector, NothingFittingIsCheaper) {
+  for (int operation = 0; operation < kOperationCount; ++operation)
+    for (const int size : {1, 2, 3, 4, 8, 17, 64, 300})
+      for (const uint64_t bytes : {0, 8, 4096, 1 << 20}) {
+        const Problem problem = problem_of(static_cast<Operation>(operation), size, bytes);
+        const Choice choice = select(problem, kSharedMemory);
+        ASSERT_NE(choice.algorithm, nullptr);
+        EXPECT_GE(choice.cost_us, 0);
+        for (const Algorithm& algorithm : algorithms(problem.operation)) {
+          Problem tuned = problem;
+          if (algorithm.tune != nullptr) algorithm.tune(tuned, kSharedMemory);
+          EXPECT_LE(choice.cost_us, algorithm.cost(tuned, kSharedMemory)) << algorithm.name;
+        }
+      }
+}
+
+TEST(Selector, AllRanksDecideAlike) {
+  for (int operation = 0; operation < kOperationCount; ++operation)
+    for (const uint64_t bytes : {1, 5000, 3 << 20}) {
+      Problem problem = problem_of(static_cast<Operation>(operation), 5, bytes);
+      const Choice first = select(problem, kSharedMemory);
+      for (problem.rank = 0; problem.rank < 5; ++problem.rank)
+        for (const bool in_place : {false, true}) {
+          problem.in_place = in_place;
+          const Choice choice = select(problem, kSharedMemory);
+          EXPECT_EQ(choice.algorithm, first.algorithm);
+          EXPECT_EQ(choice.problem.segment_bytes, first.problem.segment_bytes);
+          EXPECT_EQ(choice.problem.radix, first.problem.radix);
+        }
+    }
+}
+
+TEST(Selector, CostsGrowWithBytesAndAreNothingForOneRank) {
+  for (const Algorithm& algorithm : algorithms()) {
+    if (algorithm.operation == Operation::send || algorithm.operation == Operation::recv) continue;
+    SCOPED_TRACE(std::string(name(algorithm.operation)) + ":" + algorithm.name);
+    const auto cost = [&](int size, uint64_t bytes) {
+      Problem problem = problem_of(algorithm.operation, size, bytes);
+      if (algorithm.tune != nullptr) algorithm.tune(problem, kSharedMemory);
+      return algorithm.cost(problem, kSharedMemory);
+    };
+    EXPECT_EQ(cost(1, 0), 0);
+    for (const int size : {2, 3, 7, 16, 100}) {
+      EXPECT_GT(cost(size, 8), 0);
+      if (algorithm.operation == Operation::barrier) continue;
+      for (uint64_t bytes = 8; bytes < uint64_t{1} << 32; bytes *= 4)
+        EXPECT_LT(cost(size, bytes), cost(size, bytes * 4));
+    }
+  }
+}
+
+TEST(Selector, SegmentsKeepTheirBounds) {
+  for (const Algorithm& algorithm : algorithms()) {
+    if (algorithm.tune == nullptr) continue;
+    SCOPED_TRACE(std::string(name(algorithm.operation)) + ":" + algorithm.name);
+    for (const int size : {1, 2, 3, 64, 4096})
+      for (uint64_t bytes = 1; bytes < uint64_t{1} << 42; bytes *= 8) {
+        Problem problem = problem_of(algorithm.operation, size, bytes);
+        algorithm.tune(problem, kSharedMemory);
+        EXPECT_GE(problem.radix, 2);
+        EXPECT_LE(problem.radix, kMaxRadix);
+        EXPECT_EQ(problem.segment_bytes % 64, 0U);
+        if (problem.segment_bytes != 0) {
+          EXPECT_GE(problem.segment_bytes, 16U << 10);
+        }
+      }
+  }
+}
+
+TEST(Selector, TreesAboveThirtyTwoKibibytesHaveSegments) {
+  for (const char* text :
+       {"broadcast:knomial", "broadcast:chain", "reduce:knomial", "reduce:chain", "all_reduce:knomial"}) {
+    const auto overrides = parse_overrides(text);
+    ASSERT_TRUE(overrides.ok());
+    for (const Operation operation : {Operation::broadcast, Operation::reduce, Operation::all_reduce}) {
+      if (overrides.value()[static_cast<size_t>(operation)] == nullptr) continue;
+      for (const int size : {3, 8, 64})
+        for (const uint64_t bytes : {33 << 10, 300 << 10, 64 << 20}) {
+          const Choice choice = select(problem_of(operation, size, bytes), kSharedMemory, overrides.value());
+          EXPECT_GT(choice.problem.segment_bytes, 0U) << text;
+          EXPECT_LE(choice.problem.segment_bytes, 256U << 10) << text;
+        }
+    }
+  }
+}
+
+TEST(Registry, NamesAreUniqueAndKnown) {
+  std::set<std::pair<Operation, std::string>> names;
+  for (const Algorithm& algorithm : algorithms()) {
+    EXPECT_TRUE(names.insert({algorithm.operation, algorithm.name}).second) << algorithm.name;
+    EXPECT_THAT((std::vector<std::string>{"one_shot", "knomial", "recursive_doubling", "ring", "chain", "linear",
+                                          "dissemination", "direct"}),
+                testing::Contains(algorithm.name));
+  }
+  for (int operation = 0; operation < kOperationCount; ++operation) {
+    EXPECT_FALSE(algorithms(static_cast<Operation>(operation)).empty());
+    for (const Algorithm& algorithm : algorithms(static_cast<Operation>(operation)))
+      EXPECT_EQ(algorithm.operation, static_cast<Operation>(operation));
+  }
+}
+
+TEST(Overrides, NameAnAlgorithmForAnOperation) {
+  const auto overrides = parse_overrides("all_reduce:ring, broadcast : chain");
+  ASSERT_TRUE(overrides.ok());
+  const Choice ring = select(problem_of(Operation::all_reduce, 2, 8), kSharedMemory, overrides.value());
+  EXPECT_STREQ(ring.algorithm->name, "ring");
+  EXPECT_GT(ring.problem.segment_bytes, 0U) << "it is tuned like any other";
+  EXPECT_STREQ(select(problem_of(Operation::broadcast, 2, 8), kSharedMemory, overrides.value()).algorithm->name,
+               "chain");
+  EXPECT_STREQ(select(problem_of(Operation::barrier, 2, 0), kSharedMemory, overrides.value()).algorithm->name,
+               "one_shot");
+}
+
+TEST(Overrides, NoneIsNone) {
+  for (const char* text : {"", "  "}) {
+    const auto overrides = parse_overrides(text);
+    ASSERT_TRUE(overrides.ok());
+    for (const Algorithm* algorithm : overrides.value()) EXPECT_EQ(algorithm, nullptr);
+  }
+}
+
+TEST(Overrides, OneThatDoesNotFitIsPassedOver) {
+  static const Algorithm kNever{
+      Operation::barrier, "never", nullptr, nullptr, nullptr, [](const Problem&) { return false; }};
+  Overrides overrides{};
+  overrides[static_cast<size_t>(Operation::barrier)] = &kNever;
+  EXPECT_STREQ(select(problem_of(Operation::barrier, 2, 0), kSharedMemory, overrides).algorithm->name, "one_shot");
+}
+
+std::string refusal_of(const char* text) {
+  const auto overrides = parse_overrides(text);
+  EXPECT_FALSE(overrides.ok()) << text;
+  EXPECT_EQ(overrides.status().code(), Code::invalid_argument);
+  return overrides.status().message();
+}
+
+TEST(Overrides, MisspeltNamesAreRefusedWithTheValidOnes) {
+  EXPECT_THAT(
+      refusal_of("all_reduce:rnig"),
+      testing::AllOf(HasSubstr("\"rnig\""), HasSubstr("it has one_shot, recursive_doubling, linear, ring, knomial")));
+  EXPECT_THAT(refusal_of("allreduce:ring"),
+              testing::AllOf(HasSubstr("\"allreduce\""), HasSubstr("barrier, broadcast, "), HasSubstr("all_reduce")));
+  EXPECT_THAT(refusal_of("broadcast:ring"), HasSubstr("it has linear, knomial, chain"));
+  EXPECT_THAT(refusal_of("ring"), HasSubstr("operation:algorithm"));
+  EXPECT_THAT(refusal_of("all_reduce:ring,"), HasSubstr("operation:algorithm"));
+  EXPECT_THAT(refusal_of("all_reduce:"), HasSubstr("\"\""));
+  EXPECT_THAT(refusal_of("all_reduce:ring:2"), HasSubstr("\"ring:2\""));
+  EXPECT_THAT(refusal_of("all_reduce:ring,all_reduce:linear"), HasSubstr("has one already, \"ring\""));
+}
+
+}  // namespace
+}  // namespace tutti::internal
