@@ -24,7 +24,7 @@ ROOMS = {
     "src/run": ["include", "src/base", "src/core", "topology"],
     "perf": ["include"],
     "examples": ["include"],
-    # Tests look into every room.
+    # Tests, and the benches perf/bench_*, look into every room.
     "tests": None,
 }
 
@@ -59,6 +59,9 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]', re.M)
 
 def room_of(path):
     """The room of a file or include path, or "" for what is not ours."""
+    # A bench measures one room from within, as a test does.
+    if path.startswith("perf/bench_"):
+        return "tests"
     parents = [parent.as_posix() for parent in pathlib.PurePosixPath(path).parents]
     return next((parent for parent in parents if parent in ROOMS), "")
 
