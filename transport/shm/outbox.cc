@@ -20,7 +20,8 @@ Post Outbox::send(const SendRequest& request, std::span<Peer* const> peers) {
                       request.data, request.bytes);
     return Post::done;
   }
-  if (request.bytes <= kStageBytes && !peers.empty())
+  const size_t most = region_.contains(request.data, request.bytes) ? kStageWindowBytes : kStageMemoryBytes;
+  if (request.bytes <= most && !peers.empty())
     if (const uint32_t slot = arena_.take(request.bytes, static_cast<uint32_t>(peers.size())); slot != kNoSlot)
       return stage(request, peers, slot);
   return offer(request, peers);

@@ -97,6 +97,11 @@ size_t wanted_bytes(const Layout& layout, int world_size) {
   size_t windows = std::bit_ceil(std::max(physical, kSmallestWindows));
   windows = std::min(windows, kAllRegions / static_cast<size_t>(world_size));
   rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+    // Half of what is allowed, for the regions of all ranks.
+    const size_t fair = limit.rlim_cur / 2 / static_cast<size_t>(world_size);
+    windows = std::min(windows, std::max(round_up(fair, layout.page_bytes()), kSmallestWindows));
+  }
   if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
     // A larger ftruncate would raise SIGXFSZ.
     const size_t most = limit.rlim_cur > layout.windows_offset() ? limit.rlim_cur - layout.windows_offset() : 0;

@@ -5,8 +5,10 @@
 
 namespace tutti::internal::shm {
 
-// Up to here a message is staged: copied once by the sender, which is then done. Above, it is read in place.
-inline constexpr size_t kStageBytes = 16384;
+// Up to here a message is staged: copied once by the sender, which is then done. Above, it is read in place. What lies in
+// a window is cheap to read in place, ordinary memory costs its reader a system call.
+inline constexpr size_t kStageWindowBytes = 512;
+inline constexpr size_t kStageMemoryBytes = 16384;
 
 // Copies and reductions longer than this are done in pieces, one a poll, so that other messages move meanwhile.
 inline constexpr size_t kPieceBytes = size_t{512} << 10;
