@@ -19,12 +19,11 @@ const char* code_name(Code code) {
   return "?";
 }
 
-Status::Status(Code code, std::string message)
-    : detail_(std::make_shared<const Detail>(Detail{code, -1, std::move(message)})) {}
+Status::Status(Code code, std::string message) : detail_(new Detail{code, -1, std::move(message)}) {}
 
 Status Status::peer_failed(int rank, std::string message) {
   Status status;
-  status.detail_ = std::make_shared<const Detail>(Detail{Code::peer_failed, rank, std::move(message)});
+  status.detail_.reset(new Detail{Code::peer_failed, rank, std::move(message)});
   return status;
 }
 

@@ -1,5 +1,5 @@
 // What a call came to: a code that says what the caller can do, and a message for people.
-// An ok Status is one null pointer: it costs nothing on the fast path.
+// An ok Status is one null pointer: it costs nothing on the fast path. Errors copy their message.
 #pragma once
 
 #include <tutti/tutti.h>
@@ -31,6 +31,10 @@ class [[nodiscard]] Status {
  public:
   Status() = default;
   Status(Code code, std::string message);
+  Status(const Status& other) : detail_(other.detail_ ? new Detail(*other.detail_) : nullptr) {}
+  Status(Status&&) noexcept = default;
+  Status& operator=(const Status& other) { return *this = Status(other); }
+  Status& operator=(Status&&) noexcept = default;
 
   // The world rank `rank` died or left.
   static Status peer_failed(int rank, std::string message);
@@ -50,7 +54,7 @@ class [[nodiscard]] Status {
     int failed_rank = -1;
     std::string message;
   };
-  std::shared_ptr<const Detail> detail_;
+  std::unique_ptr<const Detail> detail_;
 };
 
 // A value, or the Status that says why there is none.

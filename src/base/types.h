@@ -69,13 +69,22 @@ constexpr bool is_float(DataType type) { return type >= DataType::float16; }
 constexpr bool is_bitwise(ReduceOp op) { return op >= ReduceOp::bit_and; }
 
 // Bytes of one element.
-size_t type_bytes(DataType type);
+constexpr size_t type_bytes(DataType type) {
+  constexpr uint8_t kBytes[kDataTypeCount] = {1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 8};
+  return kBytes[static_cast<size_t>(type)];
+}
 
 // Whether the operator exists for the type: bitwise operators are for integers.
-bool is_defined(ReduceOp op, DataType type);
+constexpr bool is_defined(ReduceOp op, DataType type) { return !(is_bitwise(op) && is_float(type)); }
 
-bool is_rooted(Operation operation);    // broadcast, reduce, scatter, gather
-bool is_reducing(Operation operation);  // reduce, all_reduce, reduce_scatter
+constexpr bool is_rooted(Operation operation) {
+  return operation == Operation::broadcast || operation == Operation::reduce || operation == Operation::scatter ||
+         operation == Operation::gather;
+}
+constexpr bool is_reducing(Operation operation) {
+  return operation == Operation::reduce || operation == Operation::all_reduce || operation == Operation::reduce_scatter;
+}
+constexpr bool is_pairwise(Operation operation) { return operation == Operation::send || operation == Operation::recv; }
 
 const char* name(DataType type);
 const char* name(ReduceOp op);

@@ -7,8 +7,8 @@
 #include <mutex>
 #include <new>
 
-#include "src/core/context.h"
 #include "src/base/fork.h"
+#include "src/core/context.h"
 #include "src/core/handle_table.h"
 
 namespace tutti::internal {

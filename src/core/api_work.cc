@@ -28,14 +28,14 @@ Status wait_for(PendingWork& pending, Locked& lock, int64_t timeout_us, int* don
 
 Status start_async(Group& group, const Call& call, tutti_work** handle) {
   if (!handle) return Status(Code::invalid_argument, "work: the place for the handle is NULL");
-  auto work = group.start(call);
-  if (!work) return work.status();
-  auto pending = std::make_unique<PendingWork>(PendingWork{&group, *work});
+  Work* work = nullptr;
+  TUTTI_RETURN_IF_ERROR(group.start(call, work));
+  auto pending = std::make_unique<PendingWork>(PendingWork{&group, work});
   const uintptr_t number = work_handles().insert(pending.get(), group.context().lock());
   if (number == 0) {
     const Status full(Code::out_of_resources, "too many operations are under way: their handles were not given back");
     group.fail(full, true);
-    group.recycle(**work);
+    group.recycle(*work);
     return full;
   }
   pending.release();

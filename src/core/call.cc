@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <cstdint>
-#include <limits>
 
 namespace tutti::internal {
 namespace {
@@ -47,13 +46,13 @@ Status check_values(const Call& call, int rank, int size) {
   if (is_rooted(s.operation) && (s.root < 0 || s.root >= size))
     return invalid(s, fmt::format("root {} is not a rank of this group (0 to {})", s.root, size - 1));
   if (call.timeout_us < 0) return invalid(s, fmt::format("timeout {} us is negative", call.timeout_us));
-  if (s.operation == Operation::send || s.operation == Operation::recv) {
+  if (is_pairwise(s.operation)) {
     if (call.peer < 0 || call.peer >= size)
       return invalid(s, fmt::format("peer {} is not a rank of this group (0 to {})", call.peer, size - 1));
     if (call.peer == rank) return invalid(s, fmt::format("peer {} is this rank itself", call.peer));
   }
-  const uint64_t most = std::numeric_limits<int64_t>::max() / type_bytes(s.type) / static_cast<uint64_t>(size);
-  if (s.count > most)
+  uint64_t bytes = 0;
+  if (__builtin_mul_overflow(s.count, type_bytes(s.type) * static_cast<uint64_t>(size), &bytes) || bytes >> 63)
     return invalid(
         s, fmt::format("count {} of {} on {} ranks is more than an address space", s.count, name(s.type), size));
   return {};
@@ -73,29 +72,25 @@ bool overlap(uintptr_t a, uint64_t a_bytes, uintptr_t b, uint64_t b_bytes) {
   return a < b + b_bytes && b < a + a_bytes;
 }
 
-// The piece `i` of `blocks` blocks of `bytes` bytes each.
+// Block `i` of blocks of `bytes` bytes each.
 uintptr_t block_address(const Memory& memory, int i, uint64_t bytes) {
   return memory.is_list ? reinterpret_cast<uintptr_t>(memory.pieces[i])
                         : reinterpret_cast<uintptr_t>(memory.buffer) + static_cast<uint64_t>(i) * bytes;
 }
 
-// Where in place puts the shorter side within the longer one, in blocks (see tutti.h).
-int in_place_block(const Signature& s, int rank, Blocks blocks) {
-  return blocks.input == blocks.output ? 0 : (s.count ? rank : 0);
-}
-
-// Pieces of a list make in place a question per piece; only whole contiguous memory may alias.
-Result<bool> check_overlap(const Signature& s, const Memory& input, const Memory& output, Blocks blocks, int rank) {
+// Only whole buffers can be in place; pieces of lists must be apart.
+Status check_overlap(const Signature& s, const Memory& input, const Memory& output, Blocks blocks, int rank,
+                     bool& in_place) {
   const uint64_t bytes = s.count * type_bytes(s.type);
-  if (bytes == 0 || blocks.input == 0 || blocks.output == 0) return false;
+  if (bytes == 0 || blocks.input == 0 || blocks.output == 0) return {};
   if (!input.is_list && !output.is_list) {
-    const uintptr_t in = block_address(input, 0, bytes), out = block_address(output, 0, bytes);
-    const uint64_t shift = static_cast<uint64_t>(in_place_block(s, rank, blocks)) * bytes;
-    if (blocks.input > blocks.output ? out == in + shift : in == out + shift) return true;
-    if (!overlap(in, bytes * blocks.input, out, bytes * blocks.output)) return false;
-    return invalid(
-        s, fmt::format("input and output overlap by an offset of {} bytes; in place needs {} at {} bytes",
-                       int64_t(out - in), blocks.input > blocks.output ? "output = input" : "input = output", shift));
+    const auto in = reinterpret_cast<uintptr_t>(input.buffer), out = reinterpret_cast<uintptr_t>(output.buffer);
+    const uint64_t shift = blocks.input == blocks.output ? 0 : static_cast<uint64_t>(rank) * bytes;
+    in_place = blocks.input > blocks.output ? out == in + shift : in == out + shift;
+    if (in_place || !overlap(in, bytes * blocks.input, out, bytes * blocks.output)) return {};
+    return invalid(s, fmt::format("input and output overlap by an offset of {} bytes; in place needs {} + {} bytes",
+                                  static_cast<int64_t>(out - in),
+                                  blocks.input > blocks.output ? "output = input" : "input = output", shift));
   }
   for (int i = 0; i < blocks.input; ++i)
     for (int o = 0; o < blocks.output; ++o)
@@ -103,31 +98,21 @@ Result<bool> check_overlap(const Signature& s, const Memory& input, const Memory
         return invalid(
             s,
             fmt::format("input piece {} and output piece {} overlap; lists of pieces cannot be used in place", i, o));
-  return false;
+  return {};
 }
 
 }  // namespace
 
-uint64_t input_bytes(const Signature& s, int rank, int size) {
-  return static_cast<uint64_t>(blocks_of(s, rank, size).input) * s.count * type_bytes(s.type);
-}
-
-uint64_t output_bytes(const Signature& s, int rank, int size) {
-  return static_cast<uint64_t>(blocks_of(s, rank, size).output) * s.count * type_bytes(s.type);
-}
-
-Result<CheckedCall> check_call(const Call& call, int rank, int size) {
+Status check_call(Call& call, int rank, int size, bool& in_place) {
   TUTTI_RETURN_IF_ERROR(check_values(call, rank, size));
-  const Blocks blocks = blocks_of(call.signature, rank, size);
-  TUTTI_RETURN_IF_ERROR(check_present(call.signature, "input", call.input, blocks.input));
-  TUTTI_RETURN_IF_ERROR(check_present(call.signature, "output", call.output, blocks.output));
-  CheckedCall checked;
-  if (blocks.input) checked.input = call.input;
-  if (blocks.output) checked.output = call.output;
-  auto in_place = check_overlap(call.signature, checked.input, checked.output, blocks, rank);
-  if (!in_place) return in_place.status();
-  checked.in_place = in_place.value();
-  return checked;
+  const Signature& signature = call.signature;
+  const Blocks blocks = blocks_of(signature, rank, size);
+  TUTTI_RETURN_IF_ERROR(check_present(signature, "input", call.input, blocks.input));
+  TUTTI_RETURN_IF_ERROR(check_present(signature, "output", call.output, blocks.output));
+  if (!blocks.input) call.input = {};
+  if (!blocks.output) call.output = {};
+  in_place = signature.operation == Operation::broadcast;
+  return in_place ? Status() : check_overlap(signature, call.input, call.output, blocks, rank, in_place);
 }
 
 }  // namespace tutti::internal

@@ -17,6 +17,7 @@ struct Memory {
 
   static Memory of(const void* buffer) { return {buffer, nullptr, false}; }
   static Memory list(const void* const* pieces) { return {nullptr, pieces, true}; }
+  bool operator==(const Memory&) const = default;
 };
 
 struct Call {
@@ -25,21 +26,11 @@ struct Call {
   Memory output;
   int peer = -1;           // send, recv
   int64_t timeout_us = 0;  // 0: the group's
+  bool operator==(const Call&) const = default;
 };
 
-// What check_call found out on the way.
-struct CheckedCall {
-  bool in_place = false;
-  // Memory that this rank's part really uses: the ignored side of a rooted operation is cleared.
-  Memory input;
-  Memory output;
-};
-
-// Refuses what is wrong for rank `rank` of `size`: values out of range, missing memory, forbidden overlap.
-Result<CheckedCall> check_call(const Call& call, int rank, int size);
-
-// Bytes of a side of the operation on this rank; 0 where the side is not used.
-uint64_t input_bytes(const Signature& signature, int rank, int size);
-uint64_t output_bytes(const Signature& signature, int rank, int size);
+// Refuses what is wrong on rank `rank` of `size`: values out of range, missing memory, forbidden overlap. Takes the
+// sides that this rank does not use out of the call, and says whether the call is in place.
+Status check_call(Call& call, int rank, int size, bool& in_place);
 
 }  // namespace tutti::internal

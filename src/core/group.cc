@@ -34,8 +34,6 @@ Signature from_wire(const WireSignature& wire) {
           wire.root, wire.count};
 }
 
-bool is_pairwise(Operation operation) { return operation == Operation::send || operation == Operation::recv; }
-
 Problem problem_of(const PlanKey& key, int rank, int size) {
   const Signature& s = key.signature;
   Problem problem;
@@ -62,36 +60,45 @@ Group::~Group() = default;
 
 uint64_t Work::channel() const { return group_.membership().channel; }
 
-Result<Work*> Group::start(const Call& call) {
-  auto checked = check_call(call, rank(), size());
-  if (!checked) return checked.status();
-  if (!failure_.ok()) return failure_;
-  const PlanKey key{call.signature, call.peer, checked->in_place, checked->input.is_list, checked->output.is_list};
-  Buffers buffers;
-  buffers.base[0] = checked->input.buffer;
-  buffers.base[1] = checked->output.buffer;
-  buffers.pieces[0] = checked->input.pieces;
-  buffers.pieces[1] = checked->output.pieces;
-  auto prepared = prepare(key, buffers, 0, call.timeout_us ? call.timeout_us : timeout_us_);
-  if (!prepared) {
-    fail(prepared.status(), true);
-    return prepared;
-  }
-  Work& work = **prepared;
-  // From here on the operation takes place: its number is used up.
-  work.match_base = next_match_base(call);
-  work.sequence = static_cast<uint32_t>(work.match_base >> 32);
-  if (context_.config().check() && size() > 1 && !is_pairwise(call.signature.operation)) {
-    auto comparison = compare_before(work);
-    if (!comparison) {
-      fail(comparison.status(), true);
-      return comparison;
+Status Group::start(const Call& call, Work*& work) {
+  Recent& recent = recent_[static_cast<size_t>(call.signature.operation)];
+  if (!recent.plan || recent.call != call) [[unlikely]] {
+    Buffers buffers;
+    Plan* plan = nullptr;
+    Status status = resolve(call, buffers, plan);
+    if (!status.ok()) {
+      if (status.code() != Code::invalid_argument) fail(status, true);
+      return status;
     }
-    context_.engine().start(**comparison);
-  } else {
-    context_.engine().start(work);
+    if (call.input.is_list || call.output.is_list) return begin(call, buffers, *plan, work);
+    recent = {call, buffers, plan};
   }
-  return &work;
+  return begin(call, recent.buffers, *recent.plan, work);
+}
+
+Status Group::resolve(Call call, Buffers& buffers, Plan*& plan) {
+  bool in_place = false;
+  TUTTI_RETURN_IF_ERROR(check_call(call, rank(), size(), in_place));
+  if (!failure_.ok()) return failure_;
+  buffers = {{call.input.buffer, call.output.buffer, nullptr}, {call.input.pieces, call.output.pieces}};
+  return plan_for({call.signature, call.peer, in_place, call.input.is_list, call.output.is_list}, plan);
+}
+
+// From here on the operation takes place: its number is used up.
+Status Group::begin(const Call& call, const Buffers& buffers, Plan& plan, Work*& work) {
+  if (!failure_.ok()) return failure_;
+  Status status = acquire(plan, buffers, call.timeout_us ? call.timeout_us : timeout_us_, work);
+  if (status.ok()) {
+    work->match_base = next_match_base(call);
+    work->sequence = static_cast<uint32_t>(work->match_base >> 32);
+    if (!context_.config().check() || size() == 1 || is_pairwise(call.signature.operation)) {
+      context_.engine().start(*work);
+      return {};
+    }
+    status = start_comparison(*work);
+  }
+  if (!status.ok()) fail(status, true);
+  return status;
 }
 
 uint64_t Group::next_match_base(const Call& call) {
@@ -104,37 +111,16 @@ uint64_t Group::next_match_base(const Call& call) {
   return static_cast<uint64_t>(sequence_++) << 32;
 }
 
-Result<Work*> Group::prepare(const PlanKey& key, const Buffers& buffers, uint64_t match_base, int64_t timeout_us) {
-  auto plan = plan_for(key);
-  if (!plan) return plan.status();
-  auto acquired = acquire(**plan);
-  if (!acquired) return acquired;
-  Work& work = **acquired;
-  Buffers own = buffers;
-  for (int side = 0; side < 2; ++side) {
-    if (!buffers.pieces[side]) continue;
-    work.piece_lists[side].assign(buffers.pieces[side], buffers.pieces[side] + size());
-    own.pieces[side] = work.piece_lists[side].data();
+Status Group::plan_for(const PlanKey& key, Plan*& plan) {
+  auto found = plans_.find(key);
+  if (found == plans_.end()) {
+    auto made = make_plan(key);
+    if (!made) return made.status();
+    make_room_for_plan();
+    found = plans_.emplace(key, std::move(made.value())).first;
   }
-  work.reset(own, match_base);
-  work.timeout_us = timeout_us;
-  return &work;
-}
-
-Result<Plan*> Group::plan_for(const PlanKey& key) {
-  Plan*& last = last_plans_[static_cast<size_t>(key.signature.operation)];
-  if (!last || !(last->key() == key)) {
-    auto found = plans_.find(key);
-    if (found == plans_.end()) {
-      auto made = make_plan(key);
-      if (!made) return made.status();
-      make_room_for_plan();
-      found = plans_.emplace(key, std::move(made.value())).first;
-    }
-    last = found->second.get();
-  }
-  last->last_use = ++use_count_;
-  return last;
+  plan = found->second.get();
+  return {};
 }
 
 Choice Group::choice_for(Operation operation, uint64_t count, DataType type) const {
@@ -170,38 +156,40 @@ void Group::make_room_for_plan() {
     if (it->second->works_out == 0 && (oldest == plans_.end() || it->second->last_use < oldest->second->last_use))
       oldest = it;
   if (oldest == plans_.end()) return;
-  std::ranges::replace(last_plans_, oldest->second.get(), nullptr);
+  for (Recent& recent : recent_)
+    if (recent.plan == oldest->second.get()) recent.plan = nullptr;
   for (const auto& work : oldest->second->idle_works()) context_.retire(*work);
   plans_.erase(oldest);
 }
 
 void Group::drop_plans() {
-  last_plans_ = {};
+  recent_ = {};
   for (const auto& [key, plan] : plans_)
     for (const auto& work : plan->idle_works()) context_.retire(*work);
   plans_.clear();
 }
 
-Result<Work*> Group::acquire(Plan& plan) {
+Status Group::acquire(Plan& plan, const Buffers& buffers, int64_t timeout_us, Work*& work) {
   if (plan.idle_works().empty()) {
     auto made = context_.make_work(plan, *this);
     if (!made) return made.status();
     plan.idle_works().push_back(std::move(made.value()));
   }
-  Work* work = plan.idle_works().back().release();
+  work = plan.idle_works().back().release();
   plan.idle_works().pop_back();
   ++plan.works_out;
-  ++works_out_;
-  return work;
+  plan.last_use = ++use_count_;
+  work->reset(buffers, size());
+  work->timeout_us = timeout_us;
+  return {};
 }
 
 void Group::recycle(Work& work) {
   --work.plan().works_out;
-  --works_out_;
   work.plan().idle_works().emplace_back(&work);
 }
 
-Result<Work*> Group::compare_before(Work& main) {
+Status Group::start_comparison(Work& main) {
   const PlanKey key{{Operation::all_gather, DataType::uint8, ReduceOp::sum, -1, sizeof(WireSignature)}};
   main.comparison.resize((static_cast<size_t>(size()) + 1) * sizeof(WireSignature));
   const Signature& s = main.plan().key().signature;
@@ -213,18 +201,20 @@ Result<Work*> Group::compare_before(Work& main) {
                           0,
                           main.sequence};
   std::memcpy(main.comparison.data(), &own, sizeof own);
-  Buffers buffers;
-  buffers.base[0] = main.comparison.data();
-  buffers.base[1] = main.comparison.data() + sizeof own;
-  auto prepared = prepare(key, buffers, main.match_base | kComparison, main.timeout_us);
-  if (!prepared) {
+  const Buffers buffers{{main.comparison.data(), main.comparison.data() + sizeof own, nullptr}, {}};
+  Work* comparison = nullptr;
+  Plan* plan = nullptr;
+  Status status = plan_for(key, plan);
+  if (status.ok()) status = acquire(*plan, buffers, main.timeout_us, comparison);
+  if (!status.ok()) {
     recycle(main);
-    return prepared;
+    return status;
   }
-  Work& comparison = **prepared;
-  comparison.sequence = main.sequence;
-  comparison.then = &main;
-  return &comparison;
+  comparison->match_base = main.match_base | kComparison;
+  comparison->sequence = main.sequence;
+  comparison->then = &main;
+  context_.engine().start(*comparison);
+  return {};
 }
 
 void Group::ended(Work& work) {

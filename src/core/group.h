@@ -41,8 +41,8 @@ class Group {
   int64_t timeout_us() const { return timeout_us_; }
   void set_timeout_us(int64_t timeout_us) { timeout_us_ = timeout_us; }
 
-  // Checks the call and starts it. The work is the caller's until recycle().
-  Result<Work*> start(const Call& call);
+  // Checks the call and starts it. On success the work is the caller's until recycle().
+  Status start(const Call& call, Work*& work);
   void recycle(Work& work);
 
   // What would be chosen for an operation of this group.
@@ -72,14 +72,16 @@ class Group {
   std::string history() const;
 
  private:
-  Result<Work*> prepare(const PlanKey& key, const Buffers& buffers, uint64_t match_base, int64_t timeout_us);
+  // Checks a call, and finds its buffers and its plan.
+  Status resolve(Call call, Buffers& buffers, Plan*& plan);
+  Status begin(const Call& call, const Buffers& buffers, Plan& plan, Work*& work);
+  Status acquire(Plan& plan, const Buffers& buffers, int64_t timeout_us, Work*& work);
   // The plan that a call takes; made when there is none yet.
-  Result<Plan*> plan_for(const PlanKey& key);
+  Status plan_for(const PlanKey& key, Plan*& plan);
   Result<std::unique_ptr<Plan>> make_plan(const PlanKey& key);
-  Result<Work*> acquire(Plan& plan);
   uint64_t next_match_base(const Call& call);
-  // A work that compares this rank's signature with the others' and then starts `main`.
-  Result<Work*> compare_before(Work& main);
+  // Compares this rank's signature with the others', and then starts `main`.
+  Status start_comparison(Work& main);
   Status compare(const Work& comparison) const;
   void make_room_for_plan();
 
@@ -92,10 +94,16 @@ class Group {
   Status failure_;
   uint32_t sequence_ = 0;
   std::vector<uint32_t> sent_, received_;  // per rank: how many send and recv calls were started
-  int works_out_ = 0;
   uint64_t use_count_ = 0;
   std::unordered_map<PlanKey, std::unique_ptr<Plan>, PlanKeyHash> plans_;
-  std::array<Plan*, kOperationCount> last_plans_{};  // by operation: programs alternate between a few calls
+  // The last call of each operation that was found right, and its plan: programs call the same again and again. Calls
+  // with lists are not kept, since the pieces behind the same list may change.
+  struct Recent {
+    Call call;
+    Buffers buffers;
+    Plan* plan = nullptr;
+  };
+  std::array<Recent, kOperationCount> recent_{};
   std::array<Signature, kHistory> history_{};
 };
 

@@ -12,8 +12,8 @@
 #include <mutex>
 #include <vector>
 
-#include "src/core/context_lock.h"
 #include "src/base/fork.h"
+#include "src/core/context_lock.h"
 
 namespace tutti::internal {
 

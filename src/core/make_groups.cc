@@ -68,11 +68,11 @@ Group* make(Group& parent, const std::vector<int>& members, uint64_t channel) {
 }  // namespace
 
 Status run(Group& group, const Call& call, Locked& lock) {
-  auto work = group.start(call);
-  if (!work) return work.status();
-  group.context().wait(**work, lock, Deadline::kNever);
-  Status status = (*work)->status;
-  group.recycle(**work);
+  Work* work = nullptr;
+  TUTTI_RETURN_IF_ERROR(group.start(call, work));
+  group.context().wait(*work, lock, Deadline::kNever);
+  Status status = work->status;
+  group.recycle(*work);
   return status;
 }
 

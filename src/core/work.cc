@@ -18,11 +18,15 @@ Work::Work(Plan& plan, Group& group, uint32_t id, void* scratch)
   sources.resize(most_operands);
 }
 
-void Work::reset(const Buffers& buffers, uint64_t base) {
+void Work::reset(const Buffers& buffers, int size) {
   buffers_ = buffers;
   buffers_.base[static_cast<int>(Buffer::scratch)] = scratch_;
-  match_base = base;
-  status = Status();
+  for (int side = 0; side < 2; ++side) {
+    if (!buffers.pieces[side]) continue;
+    piece_lists[side].assign(buffers.pieces[side], buffers.pieces[side] + size);
+    buffers_.pieces[side] = piece_lists[side].data();
+  }
+  if (!status.ok()) status = Status();
   done = false;
   has_deadline = false;
   warned = false;

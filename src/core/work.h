@@ -34,8 +34,8 @@ class Work {
   uint32_t id() const { return id_; }
   void* scratch() const { return scratch_; }
 
-  // Ready for a new run. `match_base` is what the messages' numbers are added to.
-  void reset(const Buffers& buffers, uint64_t match_base);
+  // Ready for a new run on a group of `size` ranks. Lists of pieces are copied.
+  void reset(const Buffers& buffers, int size);
 
   // The group's channel in the transport.
   uint64_t channel() const;
@@ -44,8 +44,8 @@ class Work {
 
   Status status;  // of a work that is done
   bool done = true;
-  uint64_t match_base = 0;
-  uint32_t sequence = 0;  // the operation's number in its group, for people
+  uint64_t match_base = 0;  // what the messages' numbers are added to
+  uint32_t sequence = 0;    // the operation's number in its group, for people
   int64_t timeout_us = 0;
   Deadline deadline = Deadline::never();
   bool has_deadline = false;  // false: not taken yet from timeout_us
