@@ -2,8 +2,13 @@
 //
 // A transport knows peers by their world rank and messages by a Tag; it knows neither algorithms nor topology.
 // Matching: a send with tag t to peer B meets the receive with tag t from this rank at B. A tag is used once per
-// ordered pair of ranks while it is in flight. Sends may arrive before the receive is posted, in any order, and any
-// number of them; lengths must agree, else both ends complete with Code::mismatch.
+// ordered pair of ranks while it is in flight, and afterwards may be used again. Sends may arrive before the receive is
+// posted, in any order, and any number of them. Lengths must agree, else the receive completes with Code::mismatch, and
+// so does the send unless it was complete before; other messages are not affected. A rank does not send to itself.
+//
+// Loss: a request that needs a peer which has failed, left or been disconnected does not complete; the owner cancels
+// its channel. Requests with other peers go on. Destroying a transport is leaving: what its sends that are complete
+// offered can still be received, and it is a failure to others only when they ask it for more, or have asked already.
 //
 // Threads: the owner serialises post_*, poll, cancel and the memory calls (core holds its context lock). address, serve
 // and connect may run beside them on other threads.
@@ -80,12 +85,14 @@ enum class Post : uint8_t {
   done,    // complete already: no Completion will follow
   posted,  // a Completion will follow
   later,   // nothing was taken: poll, then post again
-  failed,  // nothing was taken: the peer has failed; take_failure says which
+  failed,  // nothing was taken: the peer has failed (take_failure says which), was disconnected or never connected
 };
 
 struct Completion {
   Ticket ticket = 0;
-  Code code = Code::ok;    // mismatch: the lengths of the two ends differ; internal: the transport's fault
+  // mismatch: the lengths of the two ends differ; aborted: the sender has cancelled what was offered; internal: the
+  // transport's fault. After an error the memory of a receive may hold anything.
+  Code code = Code::ok;
   size_t found_bytes = 0;  // mismatch: how many the other end has
 };
 
@@ -123,8 +130,9 @@ class Transport {
   virtual std::vector<Watch> watches() = 0;
   virtual void serve(uint64_t key) = 0;
 
-  // Memory that peers reach directly, zeroed; `bytes` > 0. Belongs to the transport.
+  // Memory that peers reach directly, zeroed and page-aligned; `bytes` > 0. Belongs to the transport.
   virtual Result<void*> allocate(size_t bytes) = 0;
+  // invalid_argument: not what allocate gave, or released already.
   virtual Status release(void* memory) = 0;
   // Makes the caller's memory known for direct transfer, until unregister.
   virtual Status register_memory(void* memory, size_t bytes) = 0;
@@ -134,11 +142,14 @@ class Transport {
   virtual Post post_recv(const RecvRequest& request) = 0;
   virtual Post post_reduce(const ReduceRequest& request) = 0;
 
-  // Moves everything that can move, and fills `completions` with what has completed; returns how many.
+  // Moves everything that can move, and fills `completions` with what has completed; returns how many. What finds no
+  // room there is given by a later call.
   virtual size_t poll(std::span<Completion> completions) = 0;
 
   // Forgets every request of the channel: when it returns, their memory is no longer touched by this process, and no
-  // Completion for them will follow. Messages of the channel that are there or still arrive are dropped.
+  // Completion for them will follow. Messages of the channel that are there or still arrive are dropped, and to their
+  // senders count as received. Nothing more is posted on the channel. What this rank had sent on it and is not complete
+  // arrives whole, completes its receive with Code::aborted, or does not arrive.
   virtual void cancel(uint64_t channel) = 0;
   // The channel is used no more by any rank: what cancel remembers of it may be forgotten.
   virtual void forget(uint64_t channel) = 0;
