@@ -15,6 +15,8 @@ using tutti::perf::require;
 constexpr int kWrong = 1;
 constexpr int kUsage = 2;
 
+void complain(const std::exception& error) { std::fprintf(stderr, "tutti-perf: %s\n", error.what()); }
+
 tutti_group* join(const std::string& algorithm) {
   const char* settings[] = {algorithm.c_str(), nullptr};
   tutti_init_options init = TUTTI_INIT_OPTIONS;
@@ -68,9 +70,10 @@ int run(int argc, char** argv) {
   try {
     return measure(world, options);
   } catch (const std::exception& error) {
+    complain(error);
     // The others wait for this rank in some operation: they learn why it left.
     static_cast<void>(tutti_group_abort(world, error.what()));
-    throw;
+    return kWrong;
   }
 }
 
@@ -80,7 +83,7 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "tutti-perf: %s\n", error.what());
+    complain(error);
     return kWrong;
   }
 }

@@ -112,7 +112,7 @@ void add_options(CLI::App& app, Raw& raw, Options& options) {
   app.add_option("-r,--root", raw.root, "root where the operation has one (default 0)");
   app.add_flag("-c,--check", options.check, "check every element of several calls per size, exactly");
   app.add_flag("-i,--in-place", options.in_place, "input and output are the same memory");
-  app.add_option("--memory", *raw.memory, "window (from tutti_alloc) or malloc (default malloc)");
+  app.add_option("--memory", raw.memory, "window (from tutti_alloc) or malloc (default malloc)");
   app.add_flag("--async", options.async, "the asynchronous form, and the wait for it");
   app.add_option("--algorithm", options.algorithm, "force this algorithm (default: the library's choice)");
   app.add_option("--json", options.json, "write each row into FILE too, as one JSON object a line")->type_name("FILE");

@@ -43,10 +43,11 @@ Report::Report(const Options& options, int size, const nlohmann::json& world)
 }
 
 void Report::begin() {
-  std::printf("# tutti %s: %s on %d ranks, transport %s, host %s, %s memory%s%s\n", tutti_version(),
-              options_.operation->name, size_, common_["transport"].get<std::string>().c_str(),
-              common_["host"].get<std::string>().c_str(), memory_name(options_.memory),
-              options_.in_place ? ", in place" : "", options_.async ? ", asynchronous" : "");
+  std::printf("# tutti %s: %s on %d %s, transport %s, host %s, %s memory%s%s\n", tutti_version(),
+              options_.operation->name, size_, size_ == 1 ? "rank" : "ranks",
+              common_["transport"].get<std::string>().c_str(), common_["host"].get<std::string>().c_str(),
+              memory_name(options_.memory), options_.in_place ? ", in place" : "",
+              options_.async ? ", asynchronous" : "");
   std::printf("# us of the slowest rank, each call after a barrier; GB/s at the median\n");
   std::printf("%12s %12s %9s %8s %5s %-20s %10s %10s %10s %9s %9s %7s\n", "bytes", "count", "type", "op", "root",
               "algorithm", "min", "p50", "p99", "algbw", "busbw", "wrong");

@@ -1,0 +1,219 @@
+// tutti-perf as a user starts it: what it prints and writes, and what it says when it cannot do what was asked.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// TUTTI_PERF and TUTTI_RUN are the programs' paths, given by CMake.
+constexpr const char* kPerf = TUTTI_PERF;
+constexpr const char* kRun = TUTTI_RUN;
+
+struct Ran {
+  int status;
+  std::string out, err;
+};
+
+std::string read_file(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// A folder that goes with the test.
+class Folder {
+ public:
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "tutti_perf_XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) std::abort();
+    path_ = name;
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  std::filesystem::path operator/(const char* name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+Ran shell(const std::string& command) {
+  const Folder folder;
+  const int status = std::system(
+      (command + " >" + (folder / "out").string() + " 2>" + (folder / "err").string() + " </dev/null").c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(folder / "out"), read_file(folder / "err")};
+}
+
+Ran perf(int ranks, const std::string& arguments) {
+  return shell(std::string(kRun) + " -n " + std::to_string(ranks) + " " + kPerf + " " + arguments);
+}
+
+// The rows that a run writes as JSON; empty, with a failure noted, when the run fails.
+std::vector<json> rows(int ranks, const std::string& arguments) {
+  const Folder folder;
+  const auto path = folder / "rows.json";
+  const Ran ran = perf(ranks, arguments + " --json " + path.string());
+  EXPECT_EQ(ran.status, 0) << arguments << "\n" << ran.out << ran.err;
+  std::vector<json> all;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) all.push_back(json::parse(line));
+  return all;
+}
+
+size_t count_of(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+TEST(Program, PrintsOneRowASizeAndNoProgressIntoAPipe) {
+  const Ran ran = perf(2, "all_reduce -b 8 -e 512 -f 4 -n 5 -c");
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  std::istringstream lines(ran.out);
+  std::vector<std::vector<std::string>> table;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with('#')) continue;
+    std::istringstream words(line);
+    table.emplace_back(std::istream_iterator<std::string>(words), std::istream_iterator<std::string>());
+  }
+  ASSERT_EQ(table.size(), 5U) << ran.out;
+  EXPECT_EQ(table[0], (std::vector<std::string>{"bytes", "count", "type", "op", "root", "algorithm", "min", "p50",
+                                                "p99", "algbw", "busbw", "wrong"}));
+  const std::vector<std::string> sizes = {"8", "32", "128", "512"};
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    ASSERT_EQ(table[i + 1].size(), 12U) << ran.out;
+    EXPECT_EQ(table[i + 1][0], sizes[i]);
+    EXPECT_EQ(table[i + 1][11], "0");
+  }
+  EXPECT_THAT(ran.out + ran.err, Not(HasSubstr("\r")));
+}
+
+TEST(Program, JsonRowsHaveTheColumnsAndWhereTheyComeFrom) {
+  const auto all = rows(3, "reduce -b 1K -e 2K -n 5 -d int32 -o max -r 1 -c");
+  ASSERT_EQ(all.size(), 2U);
+  const json& row = all[1];
+  EXPECT_EQ(row["bytes"], 2048);
+  EXPECT_EQ(row["count"], 512);
+  EXPECT_EQ(row["type"], "int32");
+  EXPECT_EQ(row["op"], "max");
+  EXPECT_EQ(row["root"], 1);
+  EXPECT_FALSE(row["algorithm"].get<std::string>().empty());
+  EXPECT_EQ(row["ranks"], 3);
+  EXPECT_EQ(row["wrong"], 0);
+  EXPECT_EQ(row["iterations"], 5);
+  for (const char* name : {"transport", "host", "version"}) EXPECT_FALSE(row[name].get<std::string>().empty()) << name;
+  EXPECT_LE(row["min"], row["p50"]);
+  EXPECT_LE(row["p50"], row["p99"]);
+  EXPECT_DOUBLE_EQ(row["algbw"].get<double>(), 2048 / row["p50"].get<double>() / 1000);
+  EXPECT_DOUBLE_EQ(row["busbw"].get<double>(), row["algbw"].get<double>());
+}
+
+TEST(Program, EveryOperationIsMeasuredAndRight) {
+  for (const char* operation : {"broadcast", "reduce", "all_reduce", "scatter", "gather", "all_gather",
+                                "reduce_scatter", "all_to_all", "send_recv"}) {
+    for (const char* form : {"", "--memory window", "--in-place", "--async --in-place --memory window"}) {
+      if (std::string(operation) == "send_recv" && *form != '\0') continue;
+      for (const json& row : rows(3, std::string(operation) + " -b 8 -e 1M -f 64 -n 3 -w 1 -r 2 -c " + form))
+        EXPECT_EQ(row["wrong"], 0) << operation << " " << form << " " << row;
+    }
+  }
+}
+
+TEST(Program, ABarrierHasOneRowAndNoBytes) {
+  const auto all = rows(2, "barrier -n 10 -c");
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0]["bytes"], 0);
+  EXPECT_TRUE(all[0]["algbw"].is_null() && all[0]["busbw"].is_null() && all[0]["wrong"].is_null());
+  EXPECT_GT(all[0]["p50"], 0);
+}
+
+const std::vector<std::string> kIntegers = {"int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"};
+const std::vector<std::string> kFloats = {"float16", "bfloat16", "float32", "float64"};
+
+TEST(Program, EveryTypeAndOperatorIsRight) {
+  std::vector<std::string> types = kIntegers;
+  types.insert(types.end(), kFloats.begin(), kFloats.end());
+  for (const std::string& type : types) {
+    std::vector<std::string> ops = {"sum", "product", "min", "max", "average"};
+    if (std::find(kIntegers.begin(), kIntegers.end(), type) != kIntegers.end())
+      ops.insert(ops.end(), {"bit_and", "bit_or", "bit_xor"});
+    for (const std::string& op : ops)
+      for (const json& row : rows(3, "all_reduce -b 1K -e 32K -f 32 -n 3 -w 1 -c -d " + type + " -o " + op))
+        EXPECT_EQ(row["wrong"], 0) << type << " " << op << " " << row;
+  }
+}
+
+TEST(Program, AFlippedBitIsWrongInEveryType) {
+  std::vector<std::string> types = kIntegers;
+  types.insert(types.end(), kFloats.begin(), kFloats.end());
+  for (const std::string& type : types) {
+    const Ran ran = perf(2, "all_reduce -b 16 -e 16 -n 3 -c --flip-bit 1 -d " + type);
+    EXPECT_EQ(ran.status, 1) << type;
+    EXPECT_THAT(ran.err, HasSubstr("rank 1: wrong: call 1, output element ")) << type;
+    EXPECT_THAT(ran.err, HasSubstr("elements are wrong")) << type;
+  }
+}
+
+TEST(Program, AUsageErrorIsSaidOnceByManyRanks) {
+  const Ran ran = perf(3, "all_reduce -b 8 -e 4");
+  EXPECT_EQ(ran.status, 2);
+  EXPECT_EQ(count_of(ran.err, "--max-bytes: 4 is below --min-bytes 8"), 1U) << ran.err;
+  const Ran root = perf(3, "broadcast -r 3 -n 3");
+  EXPECT_EQ(root.status, 2);
+  EXPECT_EQ(count_of(root.err, "--root: 3 is no rank of this world of 3 (0 to 2)"), 1U) << root.err;
+}
+
+TEST(Program, MoreThanTheMemoryIsAUsageError) {
+  const Ran ran = perf(2, "all_reduce -b 1048576G -e 1048576G");
+  EXPECT_EQ(ran.status, 2);
+  EXPECT_EQ(count_of(ran.err, "GiB available: lower --max-bytes"), 1U) << ran.err;
+}
+
+TEST(Program, AnUnknownAlgorithmIsRefusedWithTheValidNames) {
+  const Ran ran = perf(2, "all_reduce -n 3 -e 8 --algorithm rign");
+  EXPECT_NE(ran.status, 0);
+  EXPECT_THAT(ran.err, HasSubstr("rign"));
+  EXPECT_THAT(ran.err, HasSubstr("ring"));
+}
+
+TEST(Program, AForcedAlgorithmIsTaken) {
+  for (const json& row : rows(3, "all_reduce -b 8 -e 8K -f 32 -n 3 -c --algorithm ring")) {
+    EXPECT_EQ(row["algorithm"], "ring");
+    EXPECT_EQ(row["wrong"], 0);
+  }
+}
+
+TEST(Program, AloneItSaysSoLoudlyAndShowsNoBusBandwidth) {
+  const std::string clean = "env -u RANK -u WORLD_SIZE -u LOCAL_RANK -u MASTER_ADDR -u MASTER_PORT ";
+  const Ran alone = shell(clean + kPerf + " all_reduce -b 8 -e 8 -n 3 -c");
+  EXPECT_EQ(alone.status, 0) << alone.err;
+  EXPECT_THAT(alone.err, HasSubstr("WARNING: world size 1"));
+  EXPECT_THAT(alone.out, HasSubstr("n/a"));
+  // Half of a launcher's variables is no world of one: it is refused, or said.
+  const Ran half = shell(clean + "RANK=0 " + kPerf + " all_reduce -b 8 -e 8 -n 3");
+  EXPECT_THAT(half.err, ::testing::AnyOf(HasSubstr("WORLD_SIZE"), HasSubstr("world size 1")));
+}
+
+TEST(Program, AJsonFileThatCannotBeWrittenIsTold) {
+  const Ran ran = perf(2, "all_reduce -b 8 -e 8 -n 3 --json /nowhere/rows.json");
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_THAT(ran.err, HasSubstr("--json: cannot write '/nowhere/rows.json': No such file or directory"));
+}
+
+}  // namespace
