@@ -1,6 +1,6 @@
 // What the shared-memory transport costs, without the layers above it: two processes, one core each, in µs.
 //
-//   bench_shm [filter]      rows whose name contains `filter`
+//   bench_shm [filter [stream]]   rows whose name contains `filter`; stream: as if processes might not read each other
 //
 // ping    half a round trip of a message in the form that the transport chooses for this memory
 // copy    a message of fresh bytes into the receiver's memory, until the sender's memory is free again
@@ -56,12 +56,12 @@ void fail(const std::string& what) {
 // One of the two ranks.
 class Rank {
  public:
-  Rank(int rank, int channel) : rank_(rank) {
+  Rank(int rank, int channel, bool read_processes) : rank_(rank) {
     cpu_set_t cpus;
     CPU_ZERO(&cpus);
     CPU_SET(rank, &cpus);
     sched_setaffinity(0, sizeof cpus, &cpus);
-    auto made = ShmTransport::create({.rank = rank, .world_size = 2});
+    auto made = ShmTransport::create({.rank = rank, .world_size = 2, .read_processes = read_processes});
     if (!made) fail(made.status().message());
     transport_ = std::move(*made);
     std::string own = transport_->address();
@@ -205,7 +205,7 @@ void run(Rank& self, const std::string& filter) {
   };
   for (const bool window : {true, false})
     for (const size_t bytes : sizes) {
-      if (std::string("ping").find(filter) != std::string::npos && bytes <= 65536) {
+      if (std::string("ping").find(filter) != std::string::npos) {
         const Figure figure = measure(self, ping, bytes, window);
         row("ping", window, bytes, {figure.median / 2, figure.least / 2});
       }
@@ -230,7 +230,7 @@ int main(int argc, char** argv) {
   if (child < 0) return 1;
   const int rank = child == 0 ? 1 : 0;
   {
-    tutti::internal::Rank self(rank, channel[static_cast<size_t>(rank)]);
+    tutti::internal::Rank self(rank, channel[static_cast<size_t>(rank)], argc <= 2);
     tutti::internal::run(self, argc > 1 ? argv[1] : "");
   }
   if (rank == 1) std::_Exit(0);

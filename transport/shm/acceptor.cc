@@ -46,7 +46,7 @@ void Connector::accept_all() {
     if (static_cast<size_t>(strangers) >= kMaxStrangers) continue;
     if (!watch(fd.get(), next_id_).ok()) continue;
     Connection& connection = connections_[next_id_++];
-    connection.fd = std::move(fd);
+    connection.fd = ParentOnlyFd(std::move(fd));
     connection.stage = Stage::hello_awaited;
     connection.until = Deadline::after_us(kHelloTimeoutUs);
   }
@@ -82,7 +82,7 @@ void Connector::handle_packet(uint64_t id, Connection& connection, Received& rec
     return on_hello(id, connection, packet, received);
   if (connection.stage == Stage::ready_awaited && packet.kind == PacketKind::ready) {
     connection.met.access.it_reads = packet.can_read != 0 && options_.read_processes;
-    UniqueFd fd = std::move(connection.fd);
+    UniqueFd fd = connection.fd.take();
     Acquaintance met = std::move(connection.met);
     const int rank = connection.rank;
     connections_.erase(id);

@@ -46,8 +46,8 @@ Connector::~Connector() {
 Status Connector::listen() {
   auto listener = listen_abstract(name_of(own_), std::max(128, options_.world_size));
   if (!listener) return listener.status();
-  listener_ = std::move(*listener);
-  epoll_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
+  listener_ = ParentOnlyFd(std::move(*listener));
+  epoll_ = ParentOnlyFd(UniqueFd(epoll_create1(EPOLL_CLOEXEC)));
   if (!epoll_) return Status::system(Code::out_of_resources, "epoll_create1 for peers on this node", errno);
   return watch(listener_.get(), 0);
 }
@@ -160,12 +160,12 @@ void Connector::keep(int rank, Acquaintance met) {
 Status Connector::adopt(int rank, UniqueFd socket, Acquaintance met) {
   TUTTI_RETURN_IF_ERROR(watch(socket.get(), next_id_));
   Connection& connection = connections_[next_id_++];
-  connection.fd = std::move(socket);
+  connection.fd = ParentOnlyFd(std::move(socket));
   connection.stage = Stage::open;
   connection.rank = rank;
   if (met.process && watch(met.process.get(), next_id_).ok()) {
     Connection& process = connections_[next_id_++];
-    process.fd = std::move(met.process);
+    process.fd = ParentOnlyFd(std::move(met.process));
     process.stage = Stage::process;
     process.rank = rank;
   }

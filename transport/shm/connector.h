@@ -61,7 +61,7 @@ class Connector {
  private:
   enum class Stage : uint8_t { hello_awaited, ready_awaited, open, process };
   struct Connection {
-    UniqueFd fd;
+    ParentOnlyFd fd;
     Stage stage{};
     int rank = -1;
     Deadline until = Deadline::never();
@@ -94,8 +94,8 @@ class Connector {
   const Options options_;
   Handshake handshake_;
   Doorbell doorbell_;  // our own
-  UniqueFd listener_;
-  UniqueFd epoll_;
+  ParentOnlyFd listener_;
+  ParentOnlyFd epoll_;
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -122,7 +122,7 @@ uint64_t random_u64() {
 Mapping::~Mapping() { munmap(base_, bytes_); }
 
 Region::Region(UniqueFd fd, std::shared_ptr<Mapping> mapping, uint64_t nonce, const Layout& layout)
-    : fd_(std::move(fd)),
+    : fd_(ParentOnlyFd(std::move(fd))),
       mapping_(std::move(mapping)),
       nonce_(nonce),
       layout_(layout),

@@ -68,7 +68,7 @@ class Region {
  private:
   Region(UniqueFd fd, std::shared_ptr<Mapping> mapping, uint64_t nonce, const Layout& layout);
 
-  UniqueFd fd_;
+  ParentOnlyFd fd_;
   std::shared_ptr<Mapping> mapping_;
   uint64_t nonce_;
   Layout layout_;
