@@ -127,42 +127,58 @@ std::string unknown_name(std::string_view name) {
 
 std::string_view name_of(std::string_view assignment) { return assignment.substr(0, assignment.find('=')); }
 
+// Each setting is NAME=value with a known name. A message shows no value: it may be the secret, misspelt.
+Status check_form(std::span<const std::string> settings) {
+  for (const std::string& setting : settings) {
+    const std::string_view name = name_of(setting);
+    if (!entry_named(name)) return Status(Code::invalid_argument, fmt::format("setting: {}", unknown_name(name)));
+    if (name.size() == setting.size())
+      return Status(Code::invalid_argument, fmt::format("setting '{}' has no value: it must be {}=value", name, name));
+  }
+  return Status();
+}
+
 }  // namespace
 
 std::optional<int64_t> parse_seconds(std::string_view text) {
   constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
   if (text == "none") return kNever;
   double seconds = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds, std::chars_format::fixed);
   if (end != text.data() + text.size() || text.empty() || text[0] == '-') return std::nullopt;
-  if (error == std::errc::result_out_of_range) return kNever;
+  // Out of a double's range: too large, or a fraction too small.
+  if (error == std::errc::result_out_of_range)
+    return text.substr(0, text.find('.')).find_first_not_of('0') == std::string_view::npos ? 0 : kNever;
   if (error != std::errc() || std::isnan(seconds)) return std::nullopt;
   return seconds >= static_cast<double>(kNever) * 1e-6 ? kNever : static_cast<int64_t>(std::llround(seconds * 1e6));
 }
 
+Config::Value Config::find_value(size_t index, std::span<const std::string> settings) {
+  const Entry& entry = kTable[index];
+  for (size_t i = settings.size(); i-- > 0;)  // the last one counts
+    if (name_of(settings[i]) == entry.name) return {settings[i].substr(entry.name.size() + 1), "setting"};
+  for (std::string_view name : {entry.name, entry.fallback}) {
+    const char* found = name.empty() ? nullptr : std::getenv(std::string(name).c_str());
+    // An empty variable is as good as none, but a number that somebody tried to set must not be passed over.
+    if (!found || (*found == '\0' && entry.type != Type::size && entry.type != Type::rank)) continue;
+    return {found, name == entry.name ? "environment" : fmt::format("environment {}", name)};
+  }
+  return {std::string(entry.standard), "default"};
+}
+
 Result<Config> Config::load(std::span<const std::string> settings) {
+  TUTTI_RETURN_IF_ERROR(check_form(settings));
   Config config;
-  for (const Entry& entry : kTable) {
-    Value value{std::string(entry.standard), "default"};
-    for (std::string_view name : {entry.name, entry.fallback}) {
-      const char* found = name.empty() ? nullptr : std::getenv(std::string(name).c_str());
-      // An empty variable is as good as none, but a number that somebody tried to set must not be passed over.
-      if (!found || (*found == '\0' && entry.type != Type::size && entry.type != Type::rank)) continue;
-      value = {found, name == entry.name ? "environment" : fmt::format("environment {}", name)};
-      break;
-    }
-    for (const std::string& setting : settings)
-      if (name_of(setting) == entry.name && setting.size() > entry.name.size())
-        value = {setting.substr(entry.name.size() + 1), "setting"};
-    const bool is_given = value.source != "default";
-    if (const std::string allowed = is_given ? allowed_instead(entry.type, value.text) : ""; !allowed.empty())
+  for (size_t i = 0; i < std::size(kTable); ++i) {
+    const Entry& entry = kTable[i];
+    Value value = find_value(i, settings);
+    const std::string allowed = value.source == "default" ? "" : allowed_instead(entry.type, value.text);
+    if (!allowed.empty())
       return Status(Code::invalid_argument,
                     fmt::format("{} ({}) is '{}': it must be {}", entry.name, value.source, value.text, allowed));
+    if (entry.type == Type::level) value.text = lower(value.text);
     config.values_.push_back(std::move(value));
   }
-  for (const std::string& setting : settings)
-    if (!entry_named(name_of(setting)))
-      return Status(Code::invalid_argument, fmt::format("setting '{}': {}", setting, unknown_name(name_of(setting))));
   for (char** variable = environ; variable && *variable; ++variable) {
     const std::string_view name = name_of(*variable);
     if (name.starts_with("TUTTI_") && !entry_named(name) && !name.starts_with("TUTTI_TEST_"))

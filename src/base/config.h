@@ -57,6 +57,7 @@ class Config {
     std::string source;
   };
 
+  static Value find_value(size_t index, std::span<const std::string> settings);
   std::string text(std::string_view name) const;
   std::optional<int> integer(std::string_view name) const;
   int64_t microseconds(std::string_view name) const;

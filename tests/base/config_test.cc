@@ -1,0 +1,199 @@
+// The configuration's table: where values come from, what is refused and with which words.
+#include "src/base/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "environment.h"
+
+namespace tutti::internal {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+
+class ConfigTest : public ::testing::Test {
+ protected:
+  // Whatever started the tests, they see none of the names that count.
+  void SetUp() override {
+    for (const char* name : {"RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "SLURM_PROCID",
+                             "SLURM_NTASKS", "SLURM_LOCALID", "TORCHELASTIC_USE_AGENT_STORE"})
+      environment.unset(name);
+    for (const Config::Row& row : load().rows())
+      if (row.name.starts_with("TUTTI_")) environment.unset(row.name);
+  }
+
+  static Config load(const std::vector<std::string>& settings = {}) {
+    Result<Config> config = Config::load(settings);
+    if (!config) throw std::runtime_error(config.status().message());
+    return std::move(*config);
+  }
+  static std::string refusal(const std::vector<std::string>& settings = {}) {
+    const Result<Config> config = Config::load(settings);
+    if (config.ok()) return "accepted";
+    EXPECT_EQ(config.status().code(), Code::invalid_argument);
+    return config.status().message();
+  }
+  static Config::Row row(const Config& config, std::string_view name) {
+    const auto rows = config.rows();
+    return *std::ranges::find(rows, name, &Config::Row::name);
+  }
+
+  tutti_test::Environment environment;
+};
+
+TEST_F(ConfigTest, ReadsSettingsThenTheEnvironmentThenDefaults) {
+  environment.set("RANK", "3");
+  environment.set("TUTTI_TIMEOUT", "20");
+  environment.set("TUTTI_JOIN_TIMEOUT", "7");
+  const Config config = load({"TUTTI_TIMEOUT=2.5"});
+  EXPECT_EQ(config.rank(), 3);
+  EXPECT_EQ(config.timeout_us(), 2'500'000);
+  EXPECT_EQ(config.join_timeout_us(), 7'000'000);
+  EXPECT_EQ(config.warn_after_us(), 60'000'000);
+  EXPECT_EQ(row(config, "TUTTI_TIMEOUT").source, "setting");
+  EXPECT_EQ(row(config, "TUTTI_JOIN_TIMEOUT").source, "environment");
+  EXPECT_EQ(row(config, "TUTTI_WARN_AFTER").source, "default");
+}
+
+TEST_F(ConfigTest, WithNothingSetHasTheDocumentedDefaults) {
+  const Config config = load();
+  EXPECT_EQ(config.rank(), std::nullopt);
+  EXPECT_EQ(config.size(), std::nullopt);
+  EXPECT_EQ(config.local_rank(), std::nullopt);
+  EXPECT_EQ(config.master_addr(), "");
+  EXPECT_EQ(config.master_port(), std::nullopt);
+  EXPECT_EQ(config.store_file(), "");
+  EXPECT_FALSE(config.store_served());
+  EXPECT_FALSE(config.torchrun_owns_port());
+  EXPECT_EQ(config.secret(), "");
+  EXPECT_EQ(config.timeout_us(), 1'800'000'000);
+  EXPECT_EQ(config.join_timeout_us(), 300'000'000);
+  EXPECT_FALSE(config.check());
+  EXPECT_EQ(config.algorithm(), "");
+  EXPECT_EQ(config.log_level(), "warn");
+  EXPECT_THAT(config.warnings(), IsEmpty());
+}
+
+TEST_F(ConfigTest, TheLastOfTwoSettingsCounts) {
+  EXPECT_EQ(load({"TUTTI_TIMEOUT=1", "TUTTI_TIMEOUT=2"}).timeout_us(), 2'000'000);
+}
+
+TEST_F(ConfigTest, TakesTorchrunsAndSlurmsNames) {
+  environment.set("SLURM_PROCID", "5");
+  environment.set("SLURM_NTASKS", "8");
+  environment.set("SLURM_LOCALID", "1");
+  environment.set("TORCHELASTIC_USE_AGENT_STORE", "True");
+  Config config = load();
+  EXPECT_EQ(config.rank(), 5);
+  EXPECT_EQ(config.size(), 8);
+  EXPECT_EQ(config.local_rank(), 1);
+  EXPECT_TRUE(config.torchrun_owns_port());
+  EXPECT_EQ(row(config, "RANK").source, "environment SLURM_PROCID");
+  environment.set("RANK", "2");
+  config = load();
+  EXPECT_EQ(config.rank(), 2) << "RANK goes before Slurm's name";
+  EXPECT_EQ(row(config, "RANK").source, "environment");
+}
+
+TEST_F(ConfigTest, RefusesWorldSizesThatAreNone) {
+  for (const char* value : {"0", "-1", "", "4x", " 4", "4 ", "0x4", "+4", "4294967298", "2147483648", "1e3", "four"}) {
+    environment.set("WORLD_SIZE", value);
+    EXPECT_EQ(refusal(), "WORLD_SIZE (environment) is '" + std::string(value) +
+                             "': it must be a whole number from 1 to 2147483647");
+  }
+  environment.set("WORLD_SIZE", "2147483647");
+  EXPECT_EQ(load().size(), 2147483647);
+}
+
+TEST_F(ConfigTest, RefusesBadValuesOfEachTypeByNameAndWithWhatIsAllowed) {
+  EXPECT_EQ(refusal({"RANK=-1"}), "RANK (setting) is '-1': it must be a whole number from 0 to 2147483646");
+  EXPECT_EQ(refusal({"MASTER_PORT=0"}), "MASTER_PORT (setting) is '0': it must be a whole number from 1 to 65535");
+  EXPECT_EQ(refusal({"MASTER_PORT=65536"}),
+            "MASTER_PORT (setting) is '65536': it must be a whole number from 1 to 65535");
+  EXPECT_EQ(refusal({"TUTTI_CHECK=maybe"}),
+            "TUTTI_CHECK (setting) is 'maybe': it must be 1 or 0, true or false, yes or no");
+  EXPECT_EQ(refusal({"TUTTI_LOG=loud"}), "TUTTI_LOG (setting) is 'loud': it must be debug, info, warn, error or off");
+  EXPECT_EQ(refusal({"TUTTI_TIMEOUT=soon"}),
+            "TUTTI_TIMEOUT (setting) is 'soon': it must be a number of seconds from 0 on, as in 1.5, or none");
+  environment.set("SLURM_NTASKS", "0");
+  EXPECT_THAT(refusal(), HasSubstr("WORLD_SIZE (environment SLURM_NTASKS) is '0'"));
+}
+
+TEST_F(ConfigTest, AnEmptyVariableIsNone) {
+  for (const char* name : {"MASTER_ADDR", "MASTER_PORT", "TUTTI_TIMEOUT", "TUTTI_CHECK", "TUTTI_LOG", "TUTTI_SECRET"})
+    environment.set(name, "");
+  const Config config = load();
+  EXPECT_EQ(config.master_port(), std::nullopt);
+  EXPECT_EQ(config.timeout_us(), 1'800'000'000);
+  EXPECT_EQ(config.log_level(), "warn");
+  EXPECT_EQ(row(config, "TUTTI_SECRET").value, "");
+}
+
+TEST_F(ConfigTest, ReadsSecondsAsMicroseconds) {
+  EXPECT_EQ(parse_seconds("1.5"), 1'500'000);
+  EXPECT_EQ(parse_seconds("0"), 0);
+  EXPECT_EQ(parse_seconds(".000001"), 1);
+  EXPECT_EQ(parse_seconds("none"), kNever);
+  EXPECT_LT(*parse_seconds("9223372036854"), kNever);
+  EXPECT_EQ(parse_seconds("9223372036855"), kNever) << "saturates";
+  EXPECT_EQ(parse_seconds("1" + std::string(400, '0')), kNever);
+  EXPECT_EQ(parse_seconds("0." + std::string(400, '0') + "1"), 0) << "too small for a double is not too large";
+  for (const char* text : {"", "-1", "-0", "+1", "nan", "1s", "1,5", " 1", "1 ", "0x1", "1e3", "None?"})
+    EXPECT_EQ(parse_seconds(text), std::nullopt) << text;
+}
+
+TEST_F(ConfigTest, ReadsLevelsAndFlagsInAnyCase) {
+  EXPECT_EQ(load({"TUTTI_LOG=DEBUG"}).log_level(), "debug");
+  for (const char* yes : {"1", "true", "True", "YES", "on"})
+    EXPECT_TRUE(load({std::string("TUTTI_CHECK=") + yes}).check()) << yes;
+  for (const char* no : {"0", "false", "No", "OFF"})
+    EXPECT_FALSE(load({std::string("TUTTI_CHECK=") + no}).check()) << no;
+}
+
+TEST_F(ConfigTest, WarnsOfUnknownNamesWithTheNearest) {
+  environment.set("TUTTI_TIMEOUTS", "3");
+  environment.set("TUTTI_ALGORITM", "ring");
+  environment.set("TUTTIFRUTTI", "1");
+  EXPECT_THAT(load().warnings(), testing::UnorderedElementsAre(
+                                     "TUTTI_TIMEOUTS means nothing to tutti; the nearest name is TUTTI_TIMEOUT",
+                                     "TUTTI_ALGORITM means nothing to tutti; the nearest name is TUTTI_ALGORITHM"));
+}
+
+TEST_F(ConfigTest, RefusesSettingsThatMeanNothing) {
+  EXPECT_EQ(refusal({"TUTTI_CHEK=1"}), "setting: TUTTI_CHEK means nothing to tutti; the nearest name is TUTTI_CHECK");
+  EXPECT_EQ(refusal({"TUTTI_CHECK"}), "setting 'TUTTI_CHECK' has no value: it must be TUTTI_CHECK=value");
+  EXPECT_THAT(refusal({""}), HasSubstr("means nothing"));
+}
+
+TEST_F(ConfigTest, NeverShowsTheSecret) {
+  const Config config = load({"TUTTI_SECRET=hunter2"});
+  EXPECT_EQ(config.secret(), "hunter2");
+  EXPECT_EQ(row(config, "TUTTI_SECRET").value, "set");
+  EXPECT_THAT(refusal({"TUTTI_SECRT=hunter2"}), Not(HasSubstr("hunter2")));
+  EXPECT_THAT(refusal({"hunter2"}), AllOf(HasSubstr("hunter2"), HasSubstr("means nothing")))
+      << "a name is shown: it is no value";
+}
+
+TEST_F(ConfigTest, EachRowSaysWhatItIsFor) {
+  const auto rows = load().rows();
+  ASSERT_GE(rows.size(), 15u);
+  for (const Config::Row& entry : rows) {
+    EXPECT_THAT(entry.type, testing::AnyOf("integer", "seconds", "bool", "text", "level")) << entry.name;
+    EXPECT_FALSE(entry.help.empty()) << entry.name;
+    EXPECT_EQ(entry.help.find('\n'), std::string::npos) << entry.name;
+    EXPECT_EQ(std::ranges::count(rows, entry.name, &Config::Row::name), 1) << entry.name;
+  }
+}
+
+}  // namespace
+}  // namespace tutti::internal
