@@ -29,6 +29,7 @@ void build_dissemination(Builder& builder) {
   std::vector<StepId> heard;
   for (const auto& round : dissemination(problem.rank, problem.size, problem.radix)) {
     std::vector<int> readers;
+    readers.reserve(round.size());
     for (const auto& exchange : round) readers.push_back(exchange.to);
     builder.send(readers, kNothing, heard);
     for (const auto& exchange : round) heard.push_back(builder.recv(exchange.from, kNothing));

@@ -51,17 +51,24 @@ StepId Builder::reduce(std::span<const Operand> operands, Slice slice, Finish fi
       std::all_of(operands.begin(), operands.end(), [](const Operand& o) { return o.peer == Operand::kLocal; });
   if (all_local && slice.bytes == 0) return kNoStep;
 
+  const auto pass = [&](std::span<const Operand> some, Slice result, bool finished) {
+    const Step step{.kind = StepKind::reduce, .finish = finished, .slice = result};
+    return assembler_->add(step, {}, some, after);
+  };
   const size_t most = kMaxOperands;
-  if (operands.size() <= most) {
-    const Step step{.kind = StepKind::reduce, .finish = finish == Finish::yes, .slice = slice};
-    return assembler_->add(step, {}, operands, after);
-  }
+  if (operands.size() <= most) return pass(operands, slice, finish == Finish::yes);
+
   // Partial results stay out of `slice`: it may be an operand of a later pass.
   const Slice partial = scratch(slice.bytes);
-  reduce(operands.first(most), partial, Finish::no, after);
-  std::vector<Operand> rest{{.slice = partial}};
-  rest.insert(rest.end(), operands.begin() + static_cast<std::ptrdiff_t>(most), operands.end());
-  return reduce(rest, slice, finish, after);
+  pass(operands.first(most), partial, false);
+  for (operands = operands.subspan(most);;) {
+    std::vector<Operand> next{{.slice = partial}};
+    const auto some = operands.first(std::min(operands.size(), most - 1));
+    next.insert(next.end(), some.begin(), some.end());
+    operands = operands.subspan(some.size());
+    if (operands.empty()) return pass(next, slice, finish == Finish::yes);
+    pass(next, partial, false);
+  }
 }
 
 StepId Builder::copy(Slice source, Slice slice) {

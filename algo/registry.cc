@@ -8,7 +8,7 @@
 namespace tutti::internal {
 
 std::span<const Algorithm> algorithms() {
-  static const std::vector<Algorithm> kAll = [] {
+  static const std::vector<Algorithm> everything = [] {
     std::vector<Algorithm> all;
     for (const auto list : {barrier_algorithms(), broadcast_algorithms(), reduce_algorithms(), all_reduce_algorithms(),
                             reduce_scatter_algorithms(), scatter_algorithms(), gather_algorithms(),
@@ -16,7 +16,7 @@ std::span<const Algorithm> algorithms() {
       all.insert(all.end(), list.begin(), list.end());
     return all;
   }();
-  return kAll;
+  return everything;
 }
 
 std::span<const Algorithm> algorithms(Operation operation) {

@@ -21,6 +21,7 @@ struct Expected {
 std::vector<Expected> expected_moves(const Problem& problem) {
   const Range whole{0, problem.bytes()};
   std::vector<Expected> blocks;
+  blocks.reserve(static_cast<size_t>(problem.size));
   for (int rank = 0; rank < problem.size; ++rank) blocks.push_back({block(problem, rank), rank, 0});
   switch (problem.operation) {
     case Operation::broadcast:

@@ -30,6 +30,7 @@ class RankCheck {
 
   Status run() {
     TUTTI_RETURN_IF_ERROR(check_graph());
+    TUTTI_RETURN_IF_ERROR(check_scratch());
     for (size_t id = 0; id < schedule_.steps.size(); ++id) TUTTI_RETURN_IF_ERROR(check_step(id));
     return check_races();
   }
@@ -53,6 +54,17 @@ class RankCheck {
         return wrong(id, fmt::format("counts {} dependencies, and is named as successor {} times",
                                      schedule_.steps[id].dependency_count, predecessors_[id].size()));
     return {};
+  }
+
+  // Twice the longest buffer of any rank, and what it costs to begin each piece of scratch on a cache line.
+  Status check_scratch() const {
+    const bool in_blocks = problem_.operation != Operation::broadcast && problem_.operation != Operation::reduce &&
+                           problem_.operation != Operation::all_reduce && !is_pairwise(problem_.operation);
+    const uint64_t longest = problem_.bytes() * (in_blocks ? static_cast<uint64_t>(problem_.size) : 1);
+    const uint64_t most = 2 * longest + 64 * schedule_.steps.size();
+    if (schedule_.scratch_bytes <= most) return {};
+    return {Code::internal, fmt::format("rank {}: asks for {} bytes of scratch, more than the {} allowed",
+                                        problem_.rank, schedule_.scratch_bytes, most)};
   }
 
   Status check_step(size_t id) const {

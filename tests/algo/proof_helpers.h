@@ -21,8 +21,8 @@ inline std::vector<bool> ranks_in_place(int size, InPlace which, std::mt19937_64
 }
 
 // How a failing test names its parameter.
-inline void PrintTo(const Algorithm& algorithm, std::ostream* out) {
-  *out << name(algorithm.operation) << ':' << algorithm.name;
+inline std::ostream& operator<<(std::ostream& out, const Algorithm& algorithm) {
+  return out << name(algorithm.operation) << ':' << algorithm.name;
 }
 
 inline std::string text_of(const Algorithm& algorithm, const Problem& problem) {

@@ -90,6 +90,7 @@ TEST(Builder, ManyOperandsTakeSeveralPassesInOrder) {
   problem.size = 200;
   Builder builder(problem);
   std::vector<Operand> operands;
+  operands.reserve(200);
   for (int32_t peer = 0; peer < 200; ++peer)
     operands.push_back(peer == 1 ? Operand{.slice = builder.input(0, 8)} : Operand{.peer = peer});
   builder.reduce(operands, builder.output(0, 8), Finish::yes);

@@ -10,6 +10,7 @@
 #include <random>
 #include <string_view>
 
+#include "algo/partition.h"
 #include "algo/selector.h"
 #include "algo/verifier.h"
 #include "tests/algo/proof_helpers.h"
@@ -17,10 +18,12 @@
 namespace tutti::internal {
 namespace {
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int kExhaustiveSize = 7, kLargestSize = 24;  // the checks of memory are slow, and look for other faults
+#else
 constexpr int kExhaustiveSize = 16, kLargestSize = 64;
+#endif
 constexpr uint64_t kSegment = 128;  // forced, so that few bytes make many segments
-
-bool is_pairwise(Operation operation) { return operation == Operation::send || operation == Operation::recv; }
 
 // Whether tune sets a radix, and a segment: what it leaves alone, the builder does not read.
 struct Knobs {
@@ -154,10 +157,27 @@ TEST_P(Proof, AsTuned) {
     }
 }
 
+// No pair exchanges too many messages, also where a whole proof would take too long.
+TEST_P(Proof, MessagesOfAPairAreBounded) {
+  const Algorithm& algorithm = GetParam();
+  for (const int size : {16, 64, 1000}) {
+    Problem problem{.operation = algorithm.operation,
+                    .rank = 1,
+                    .size = size,
+                    .count = algorithm.operation == Operation::barrier ? 0 : (uint64_t{1} << 34) / size};
+    if (algorithm.tune != nullptr) algorithm.tune(problem, kSharedMemory);
+    const Schedule schedule = build({&algorithm, problem});
+    std::vector<uint64_t> sent(static_cast<size_t>(size));
+    for (const Step& step : schedule.steps)
+      for (const int32_t peer : schedule.peers_of(step))
+        if (step.kind == StepKind::send) ++sent[static_cast<size_t>(peer)];
+    EXPECT_LE(*std::max_element(sent.begin(), sent.end()), kMaxMessagesPerPair) << "size " << size;
+  }
+}
+
 std::vector<Algorithm> collective_algorithms() {
-  std::vector<Algorithm> all;
-  for (const Algorithm& algorithm : algorithms())
-    if (!is_pairwise(algorithm.operation)) all.push_back(algorithm);
+  std::vector<Algorithm> all(algorithms().begin(), algorithms().end());
+  std::erase_if(all, [](const Algorithm& algorithm) { return is_pairwise(algorithm.operation); });
   return all;
 }
 

@@ -148,10 +148,10 @@ TEST(Overrides, NoneIsNone) {
 }
 
 TEST(Overrides, OneThatDoesNotFitIsPassedOver) {
-  static const Algorithm kNever{
+  static const Algorithm never{
       Operation::barrier, "never", nullptr, nullptr, nullptr, [](const Problem&) { return false; }};
   Overrides overrides{};
-  overrides[static_cast<size_t>(Operation::barrier)] = &kNever;
+  overrides[static_cast<size_t>(Operation::barrier)] = &never;
   EXPECT_STREQ(select(problem_of(Operation::barrier, 2, 0), kSharedMemory, overrides).algorithm->name, "one_shot");
 }
 

@@ -55,6 +55,7 @@ TEST(Knomial, SubtreesAreRunsOfRanks) {
       for (const int root : {0, size / 3, size - 1}) {
         SCOPED_TRACE(testing::Message() << "size " << size << " radix " << radix << " root " << root);
         std::vector<Tree> trees;
+        trees.reserve(static_cast<size_t>(size));
         for (int rank = 0; rank < size; ++rank) trees.push_back(knomial_tree(rank, size, root, radix));
         expect_rank_order(trees, root);
         for (int rank = 0; rank < size; ++rank) {
@@ -69,6 +70,7 @@ TEST(Chain, EachRankHasOneChild) {
   for (int size = 1; size <= 9; ++size)
     for (int root = 0; root < size; ++root) {
       std::vector<Tree> trees;
+      trees.reserve(static_cast<size_t>(size));
       for (int rank = 0; rank < size; ++rank) trees.push_back(chain_tree(rank, size, root));
       expect_rank_order(trees, root);
       for (const Tree& tree : trees) EXPECT_LE(tree.children.size(), 1U);

@@ -280,6 +280,13 @@ TEST(Verifier, BuffersEnd) {
               AllOf(HasSubstr("rank 1 step 0"), HasSubstr("passes the end of a buffer of 0 bytes")));
 }
 
+TEST(Verifier, ScratchIsBounded) {
+  const Ranks ranks("broadcast:linear", 2);
+  EXPECT_TRUE(ranks.check_with(1, [](Draft& draft) { draft.scratch_bytes = 2 * 128 + 64; }).ok());
+  EXPECT_THAT(ranks.check_with(1, [](Draft& draft) { draft.scratch_bytes = 2 * 128 + 65; }).message(),
+              HasSubstr("rank 1: asks for 321 bytes of scratch, more than the 320 allowed"));
+}
+
 TEST(Verifier, UnwrittenMemoryIsNotRead) {
   const Ranks ranks("broadcast:chain", 3);
   EXPECT_THAT(ranks
