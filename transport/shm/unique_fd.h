@@ -1,33 +1,12 @@
-// File descriptors with one owner.
+// File descriptors of this process alone.
 #pragma once
-
-#include <unistd.h>
 
 #include <utility>
 
 #include "src/base/fork.h"
+#include "src/base/unique_fd.h"
 
 namespace tutti::internal {
-
-class UniqueFd {
- public:
-  UniqueFd() = default;
-  explicit UniqueFd(int fd) : fd_(fd) {}
-  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  UniqueFd& operator=(UniqueFd&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~UniqueFd() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-
- private:
-  int fd_ = -1;
-};
 
 // One that children made by fork do not keep: peers take its closing for our end.
 class ParentOnlyFd {
