@@ -44,7 +44,7 @@ FOREIGN = {
     r"openssl/.*": ["src/core"],
     r"spdlog/.*": ["src/base"],
     r"nlohmann/.*": ["src/base", "src/core", "src/run", "topology", "perf"],
-    r"CLI/.*": ["src/run", "perf"],
+    r"CLI/.*": ["src/run", "perf", "examples"],
     r"netinet/.*|arpa/inet\.h|netdb\.h|ifaddrs\.h|net/if\.h": ["src/core", "src/run"],
     r"mpi\.h": ["perf/peers"],
 }
