@@ -49,7 +49,7 @@ using Ticket = uint64_t;
 // Offers the same bytes to each of `to`. Complete when the memory may be changed again.
 struct SendRequest {
   uint64_t channel = 0;
-  std::span<const Endpoint> to;  // read during the call only
+  std::span<const Endpoint> to;  // distinct peers; read during the call only
   const void* data = nullptr;
   size_t bytes = 0;
   Ticket ticket = 0;

@@ -24,10 +24,13 @@ uint64_t next_network_id() {
 
 constexpr std::chrono::microseconds kLongestSleep{1000};
 
+// Buffers up to here come from the pool too.
+constexpr std::pmr::pool_options kPool{.max_blocks_per_chunk = 0, .largest_required_pool_block = size_t{1} << 20};
+
 }  // namespace
 
 Network::Network(int ranks, uint64_t seed, const FakeOptions& options)
-    : id_(next_network_id()), options_(options), random_(seed) {
+    : id_(next_network_id()), options_(options), random_(seed), pool_(kPool) {
   for (int rank = 0; rank < ranks; ++rank) nodes_.push_back(std::make_unique<Node>(ranks, &pool_));
 }
 
