@@ -1,0 +1,25 @@
+// What a rank learns through the store about the others, after all have joined.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "src/base/status.h"
+
+namespace tutti::internal {
+
+struct Event {
+  enum class Kind {
+    peer_failed,  // `rank` died: its connection ended without a goodbye, or another rank's transport lost it
+    left,         // `rank` has left in order
+    aborted,      // `rank` gave up the group of `channel`: code and text say why
+    store_lost,   // the store has ended: nothing more will be heard of anyone. `rank` is the one that served it, or 0
+  };
+  Kind kind{};
+  int rank = -1;
+  uint64_t channel = 0;
+  Code code = Code::ok;
+  std::string text;
+};
+
+}  // namespace tutti::internal
