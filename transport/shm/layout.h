@@ -39,6 +39,7 @@ enum class CellKind : uint8_t {
   go,       // GoBody: the reader is ready for the chunks
   ack,      // AckBody: the reader is done with an offer
   release,  // `length` slot numbers: the reader is done with these slots
+  goodbye,  // the last cell: the writer leaves the world
 };
 constexpr bool is_message(CellKind kind) { return kind <= CellKind::stream; }
 

@@ -36,7 +36,16 @@ ShmTransport::ShmTransport(std::unique_ptr<shm::Region> region, const shm::Addre
       receiver_(*connector_, completions_),
       doorbell_(region_->at<uint32_t>(region_->layout().doorbell_offset())) {}
 
-ShmTransport::~ShmTransport() = default;
+// The goodbye in the ring comes after all messages, and is seen by the next poll; the one that the connector sends
+// explains the closed connection, and stands in where the ring is full.
+ShmTransport::~ShmTransport() {
+  for (size_t i = 0; i < connector_->active_count(); ++i) {
+    Peer& peer = connector_->active(i);
+    if (peer.state.load(std::memory_order_relaxed) != PeerState::connected) continue;  // the state alone matters
+    if (peer.has_unsent()) peer.flush();
+    if (peer.has_room()) peer.write(CellKind::goodbye, 0, 0, 0, nullptr, 0);
+  }
+}
 
 std::string ShmTransport::address() const { return address_.encode(); }
 
@@ -115,6 +124,11 @@ bool ShmTransport::take(Peer& peer, const Cell& cell) {
       const auto slots = shm::body<std::array<uint16_t, shm::kReleasesPerCell>>(cell);
       for (size_t i = 0; i < std::min<size_t>(cell.length, slots.size()); ++i)
         if (!outbox_.on_release(peer, slots[i])) return false;
+      return true;
+    }
+    case CellKind::goodbye: {
+      auto expected = PeerState::connected;
+      peer.state.compare_exchange_strong(expected, PeerState::left, std::memory_order_relaxed);  // ours to read
       return true;
     }
     default: return false;

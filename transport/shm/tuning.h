@@ -5,8 +5,8 @@
 
 namespace tutti::internal::shm {
 
-// Up to here a message is staged: copied once by the sender, which is then done. Above, it is read in place. What lies in
-// a window is cheap to read in place, ordinary memory costs its reader a system call.
+// Up to here a message is staged: copied once by the sender, which is then done. Above, it is read in place. What lies
+// in a window is cheap to read in place, ordinary memory costs its reader a system call.
 inline constexpr size_t kStageWindowBytes = 512;
 inline constexpr size_t kStageMemoryBytes = 32768;
 
