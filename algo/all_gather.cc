@@ -1,5 +1,6 @@
 // all_gather: output [size*count] = the ranks' input [count], one after the other.
 // p ranks, m bytes a block. Runs where plans are made.
+#include <algorithm>
 #include <vector>
 
 #include "algo/collectives.h"
@@ -31,8 +32,7 @@ void build_linear(Builder& builder) {
 
 double cost_linear(const Problem& problem, const CostParameters& cost) {
   const int peers = problem.size - 1;
-  return offer_us(cost, peers) + (peers > 0 ? (peers - 1) * cost.gap_us : 0) +
-         peers * move_us(cost, static_cast<double>(problem.bytes()));
+  return offer_us(cost, peers) + peers * move_us(cost, static_cast<double>(problem.bytes()));
 }
 
 // Ring: each block travels around. p-1 hops of m bytes, in segments: a segment is passed on as soon as it is there.
@@ -64,7 +64,8 @@ void tune_ring(Problem& problem, const CostParameters& cost) {
 }
 
 // Dissemination (shapes/dissemination.h): what a rank holds is a run of blocks from its own on, in their final place,
-// so that nothing is turned or packed; a run that passes the last block is two messages. Rounds: log p to the radix.
+// so that nothing is turned or packed; a run that passes the last block is two messages. Rounds: log p to the radix
+// (Bruck et al. 1997, without their rotation).
 void build_dissemination(Builder& builder) {
   const Problem& problem = builder.problem();
   builder.copy(own_block(builder), output_block(builder, problem.rank));
@@ -85,7 +86,8 @@ void build_dissemination(Builder& builder) {
 
 double cost_dissemination(const Problem& problem, const CostParameters& cost) {
   // A run that wraps is one message more for most ranks in the later rounds.
-  return rounds(problem.size, problem.radix) * (offer_us(cost, problem.radix - 1) + cost.gap_us) +
+  return rounds(problem.size, problem.radix) *
+             (offer_us(cost, std::min(problem.radix, problem.size) - 1) + cost.gap_us) +
          (problem.size - 1) * move_us(cost, static_cast<double>(problem.bytes()));
 }
 

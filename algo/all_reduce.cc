@@ -16,6 +16,10 @@ namespace tutti::internal {
 namespace {
 
 // One-shot: everyone offers its input to everyone, and combines all in rank order. One round, (p-1) n bytes into each.
+//
+//   rank 0   offers a    takes   b c    has a b c
+//   rank 1   offers b    takes a   c    has a b c
+//   rank 2   offers c    takes a b      has a b c
 void build_one_shot(Builder& builder) {
   const Problem& problem = builder.problem();
   const Slice own = builder.input(0, problem.bytes());
@@ -27,8 +31,9 @@ double cost_one_shot(const Problem& problem, const CostParameters& cost) {
   return offer_us(cost, problem.size - 1) + reduce_us(cost, problem.size - 1, static_cast<double>(problem.bytes()));
 }
 
-// K-ary exchange (shapes/exchange.h): q rounds of n bytes to radix-1 ranks; partial results change between two places,
-// so that a round overwrites nothing that the round before still offers.
+// K-ary exchange (shapes/exchange.h): q rounds of n bytes to radix-1 ranks (Thakur, Rabenseifner and Gropp 2005; the
+// fold keeps rank order). Partial results change between two places, so that a round overwrites nothing that the round
+// before still offers.
 void build_recursive_doubling(Builder& builder) {
   const Problem& problem = builder.problem();
   const Exchange shape = exchange(problem.rank, problem.size, problem.radix);
@@ -82,7 +87,12 @@ double cost_recursive_doubling(const Problem& problem, const CostParameters& cos
 }
 
 // Linear: rank r combines part r, reading all operands in one pass in rank order, and offers the result to all.
-// Everything moves once: (p-1)/p n in, twice. In segments, so that results spread while later segments are combined.
+// Two rounds, (p-1)/p n bytes into each in both: a direct reduce_scatter and all_gather (Rabenseifner's halves without
+// their log p steps). In segments, so that results spread while later ones are combined.
+//
+//   rank 0   a0 a1 a2          a0+b0+c0 -> 1 2          rank r's input in parts: a0 a1 a2 of rank 0, b0 b1 b2 of
+//   rank 1   b0 b1 b2    =>    a1+b1+c1 -> 0 2          rank 1, c0 c1 c2 of rank 2
+//   rank 2   c0 c1 c2          a2+b2+c2 -> 0 1
 void build_linear(Builder& builder) {
   const Problem& problem = builder.problem();
   const auto peers = peers_after(problem.rank, problem.size);
@@ -136,7 +146,8 @@ void tune_linear(Problem& problem, const CostParameters& cost) {
 }
 
 // Ring: part b starts at rank b and travels once around; each rank adds its own, and the last to add has the result,
-// which travels around once more. 2(p-1) hops of n/p bytes. Partial results lie where the result will.
+// which travels around once more. 2(p-1) hops of n/p bytes (Patarasuk and Yuan 2009). Partial results lie where the
+// result will.
 //
 //   hop 0          send part r of the input to the right
 //   hop k < p      combine part r-k from the left with the own one, and send it on
@@ -189,16 +200,13 @@ void build_knomial(Builder& builder) {
 }
 
 double cost_knomial(const Problem& problem, const CostParameters& cost) {
-  const int fan = problem.radix - 1;
+  const int children = knomial_root_children(problem.size, problem.radix);
   return pipeline_us(
-      cost, static_cast<double>(problem.bytes()), problem.segment_bytes, 2 * rounds(problem.size, problem.radix),
-      [&](double bytes) { return offer_us(cost, fan) + (reduce_us(cost, fan, bytes) + move_us(cost, bytes)) / 2; });
-}
-
-void tune_knomial(Problem& problem, const CostParameters& cost) {
-  problem.radix = best_radix(problem, cost, cost_knomial);
-  problem.segment_bytes = pipeline_segment(problem.bytes(), 2 * rounds(problem.size, problem.radix), segment_us(cost),
-                                           cost.beta_us_per_byte);
+      cost, problem,
+      [&](double bytes) {
+        return knomial_reduce_us(problem, cost, bytes) + knomial_broadcast_us(problem, cost, bytes);
+      },
+      [&](double bytes) { return children * cost.gap_us + reduce_us(cost, children, bytes); });
 }
 
 constexpr Algorithm kAlgorithms[] = {
@@ -207,7 +215,7 @@ constexpr Algorithm kAlgorithms[] = {
      tune_radix<cost_recursive_doubling>},
     {Operation::all_reduce, "linear", build_linear, cost_linear, tune_linear},
     {Operation::all_reduce, "ring", build_ring, cost_ring, tune_ring},
-    {Operation::all_reduce, "knomial", build_knomial, cost_knomial, tune_knomial},
+    {Operation::all_reduce, "knomial", build_knomial, cost_knomial, tune_knomial<cost_knomial, 2>},
 };
 
 }  // namespace

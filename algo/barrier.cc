@@ -1,5 +1,6 @@
 // barrier: no rank is done before every rank has begun. Messages are empty.
 // p ranks. Runs where plans are made.
+#include <algorithm>
 #include <vector>
 
 #include "algo/collectives.h"
@@ -23,7 +24,7 @@ void build_one_shot(Builder& builder) {
 double cost_one_shot(const Problem& problem, const CostParameters& cost) { return offer_us(cost, problem.size - 1); }
 
 // Dissemination (shapes/dissemination.h): a round's messages say what the rounds before have brought.
-// log p rounds to the radix, radix-1 messages each.
+// log p rounds to the radix, radix-1 messages each (Hensgen, Finkel and Manber 1988).
 void build_dissemination(Builder& builder) {
   const Problem& problem = builder.problem();
   std::vector<StepId> heard;
@@ -37,7 +38,7 @@ void build_dissemination(Builder& builder) {
 }
 
 double cost_dissemination(const Problem& problem, const CostParameters& cost) {
-  return rounds(problem.size, problem.radix) * offer_us(cost, problem.radix - 1);
+  return rounds(problem.size, problem.radix) * offer_us(cost, std::min(problem.radix, problem.size) - 1);
 }
 
 constexpr Algorithm kAlgorithms[] = {

@@ -34,15 +34,10 @@ void build_knomial(Builder& builder) {
 }
 
 double cost_knomial(const Problem& problem, const CostParameters& cost) {
-  return pipeline_us(cost, static_cast<double>(problem.bytes()), problem.segment_bytes,
-                     rounds(problem.size, problem.radix),
-                     [&](double bytes) { return offer_us(cost, problem.radix - 1) + move_us(cost, bytes); });
-}
-
-void tune_knomial(Problem& problem, const CostParameters& cost) {
-  problem.radix = best_radix(problem, cost, cost_knomial);
-  problem.segment_bytes =
-      pipeline_segment(problem.bytes(), rounds(problem.size, problem.radix), segment_us(cost), cost.beta_us_per_byte);
+  const int children = knomial_root_children(problem.size, problem.radix);
+  return pipeline_us(
+      cost, problem, [&](double bytes) { return knomial_broadcast_us(problem, cost, bytes); },
+      [&](double bytes) { return children * cost.gap_us + move_us(cost, bytes); });
 }
 
 // Chain (shapes/chain.h), in segments: (p-2+k) times one segment's way for k segments. Each link carries n bytes once.
@@ -52,8 +47,9 @@ void build_chain(Builder& builder) {
 }
 
 double cost_chain(const Problem& problem, const CostParameters& cost) {
-  return pipeline_us(cost, static_cast<double>(problem.bytes()), problem.segment_bytes, problem.size - 1,
-                     [&](double bytes) { return offer_us(cost, 1) + move_us(cost, bytes); });
+  return pipeline_us(
+      cost, problem, [&](double bytes) { return (problem.size - 1) * (offer_us(cost, 1) + move_us(cost, bytes)); },
+      [&](double bytes) { return move_us(cost, bytes); });
 }
 
 void tune_chain(Problem& problem, const CostParameters& cost) {
@@ -62,7 +58,7 @@ void tune_chain(Problem& problem, const CostParameters& cost) {
 
 constexpr Algorithm kAlgorithms[] = {
     {Operation::broadcast, "linear", build_linear, cost_linear},
-    {Operation::broadcast, "knomial", build_knomial, cost_knomial, tune_knomial},
+    {Operation::broadcast, "knomial", build_knomial, cost_knomial, tune_knomial<cost_knomial, 1>},
     {Operation::broadcast, "chain", build_chain, cost_chain, tune_chain},
 };
 

@@ -31,24 +31,38 @@ inline double segment_count(double bytes, uint64_t segment_bytes) {
   return segment_bytes == 0 || bytes <= segment ? 1 : std::ceil(bytes / segment);
 }
 
-// A pipeline of `depth` hops over `bytes`: each hop takes hop_us(bytes of a segment), and the segments follow each
-// other.
-template <class HopCost>
-double pipeline_us(const CostParameters& cost, double bytes, uint64_t segment_bytes, int depth, HopCost hop_us) {
-  const double count = segment_count(bytes, segment_bytes);
-  return depth == 0
-             ? 0
-             : depth * hop_us(bytes / count) + (count - 1) * (hop_us(bytes / count) - cost.alpha_us + segment_us(cost));
+// A pipeline: the first segment goes the whole way, first_us(its bytes); each later one follows when the busiest rank
+// has done its share of the one before, later_us(its bytes).
+template <class First, class Later>
+double pipeline_us(const CostParameters& cost, const Problem& problem, First first_us, Later later_us) {
+  if (problem.size == 1) return 0;
+  const auto bytes = static_cast<double>(problem.bytes());
+  const double count = segment_count(bytes, problem.segment_bytes);
+  return first_us(bytes / count) + (count - 1) * (segment_us(cost) + later_us(bytes / count));
 }
 
-// The radix of 2 .. 8 for which the formula is least.
-inline constexpr int kMaxRadix = 8;
-int best_radix(Problem problem, const CostParameters& cost, double (*formula)(const Problem&, const CostParameters&));
+// The k-nomial tree of problem.size and radix: one message's way up, where each rank combines all that its children
+// have, and one message's way down.
+double knomial_reduce_us(const Problem& problem, const CostParameters& cost, double bytes);
+double knomial_broadcast_us(const Problem& problem, const CostParameters& cost, double bytes);
+// How many children the root has: more than any other rank.
+int knomial_root_children(int size, int radix);
 
-// The tune of an algorithm that has a radix and no segments.
-template <double (*kFormula)(const Problem&, const CostParameters&)>
+inline constexpr int kMaxRadix = 8;
+using Formula = double (*)(const Problem&, const CostParameters&);
+// Sets the radix of 2 .. kMaxRadix for which the formula is least.
+void choose_radix(Problem& problem, const CostParameters& cost, Formula formula);
+// The same for a pipeline down or up a k-nomial tree, and its segment; `ways`: how often it passes the tree.
+void choose_radix_and_segment(Problem& problem, const CostParameters& cost, Formula formula, int ways);
+
+// The tune of an algorithm that has a radix and no segments, and of one that passes a k-nomial tree.
+template <Formula kFormula>
 void tune_radix(Problem& problem, const CostParameters& cost) {
-  problem.radix = best_radix(problem, cost, kFormula);
+  choose_radix(problem, cost, kFormula);
+}
+template <Formula kFormula, int kWays>
+void tune_knomial(Problem& problem, const CostParameters& cost) {
+  choose_radix_and_segment(problem, cost, kFormula, kWays);
 }
 
 }  // namespace tutti::internal

@@ -1,5 +1,7 @@
 // gather: output [size*count] on root = the ranks' input [count], one after the other.
 // p ranks, m bytes a block. Runs where plans are made.
+#include <algorithm>
+
 #include "algo/collectives.h"
 #include "algo/cost.h"
 #include "algo/peers.h"
@@ -62,7 +64,7 @@ double cost_knomial(const Problem& problem, const CostParameters& cost) {
   // A block's farthest way is `rounds` hops; the last hop brings the largest subtree, 1/radix of all, with its like.
   const auto bytes = static_cast<double>(problem.bytes());
   const double shared = 1.0 + 1.0 / problem.radix;
-  return rounds(problem.size, problem.radix) * offer_us(cost, problem.radix - 1) +
+  return rounds(problem.size, problem.radix) * offer_us(cost, std::min(problem.radix, problem.size) - 1) +
          (problem.size - 1) * move_us(cost, bytes) * (problem.size > 2 ? shared : 1);
 }
 

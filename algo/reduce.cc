@@ -43,16 +43,10 @@ void build_knomial(Builder& builder) {
 }
 
 double cost_knomial(const Problem& problem, const CostParameters& cost) {
-  const int fan = problem.radix - 1;
-  return pipeline_us(cost, static_cast<double>(problem.bytes()), problem.segment_bytes,
-                     rounds(problem.size, problem.radix),
-                     [&](double bytes) { return offer_us(cost, fan) + reduce_us(cost, fan, bytes); });
-}
-
-void tune_knomial(Problem& problem, const CostParameters& cost) {
-  problem.radix = best_radix(problem, cost, cost_knomial);
-  problem.segment_bytes =
-      pipeline_segment(problem.bytes(), rounds(problem.size, problem.radix), segment_us(cost), cost.beta_us_per_byte);
+  const int children = knomial_root_children(problem.size, problem.radix);
+  return pipeline_us(
+      cost, problem, [&](double bytes) { return knomial_reduce_us(problem, cost, bytes); },
+      [&](double bytes) { return children * cost.gap_us + reduce_us(cost, children, bytes); });
 }
 
 // Chain (shapes/chain.h) towards the root, in segments: each link carries n bytes once, each rank combines n bytes
@@ -63,8 +57,9 @@ void build_chain(Builder& builder) {
 }
 
 double cost_chain(const Problem& problem, const CostParameters& cost) {
-  return pipeline_us(cost, static_cast<double>(problem.bytes()), problem.segment_bytes, problem.size - 1,
-                     [&](double bytes) { return offer_us(cost, 1) + reduce_us(cost, 1, bytes); });
+  return pipeline_us(
+      cost, problem, [&](double bytes) { return (problem.size - 1) * (offer_us(cost, 1) + reduce_us(cost, 1, bytes)); },
+      [&](double bytes) { return reduce_us(cost, 1, bytes); });
 }
 
 void tune_chain(Problem& problem, const CostParameters& cost) {
@@ -73,7 +68,7 @@ void tune_chain(Problem& problem, const CostParameters& cost) {
 
 constexpr Algorithm kAlgorithms[] = {
     {Operation::reduce, "linear", build_linear, cost_linear, tune_linear},
-    {Operation::reduce, "knomial", build_knomial, cost_knomial, tune_knomial},
+    {Operation::reduce, "knomial", build_knomial, cost_knomial, tune_knomial<cost_knomial, 1>},
     {Operation::reduce, "chain", build_chain, cost_chain, tune_chain},
 };
 

@@ -1,5 +1,7 @@
 // scatter: output [count] = block `rank` of root's input [size*count].
 // p ranks, m bytes a block. Runs where plans are made.
+#include <algorithm>
+
 #include "algo/collectives.h"
 #include "algo/cost.h"
 #include "algo/peers.h"
@@ -69,10 +71,13 @@ void build_knomial(Builder& builder) {
 }
 
 double cost_knomial(const Problem& problem, const CostParameters& cost) {
-  // The first hop moves the largest subtree, 1/radix of all; later ones a radix-th of it each.
-  const auto bytes = static_cast<double>(problem.bytes());
-  return rounds(problem.size, problem.radix) * offer_us(cost, problem.radix - 1) +
-         (problem.size - 1) * move_us(cost, bytes) / (problem.radix - 1);
+  // The longest way: into the largest subtree, and in it into its largest, and so on.
+  double blocks = 0;
+  for (int64_t weight = 1; weight < problem.size; weight *= problem.radix)
+    blocks += static_cast<double>(std::min(weight, problem.size - weight));
+  const int readers = std::min(problem.radix, problem.size) - 1;
+  return rounds(problem.size, problem.radix) * offer_us(cost, readers) +
+         move_us(cost, blocks * static_cast<double>(problem.bytes()));
 }
 
 constexpr Algorithm kAlgorithms[] = {

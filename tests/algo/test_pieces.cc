@@ -47,6 +47,17 @@ TEST(Pieces, CombineAcross) {
             "4 copy scratch[68,72) -> output[4,8)  after 2\n");
 }
 
+TEST(Pieces, KeepTheOrderThatWasAskedFor) {
+  Builder builder({.operation = Operation::gather, .rank = 0, .size = 4, .count = 10});
+  const StepId first = builder.recv(1, builder.output(10, 20));
+  builder.recv(2, builder.output(30, 10), std::vector{first});
+  EXPECT_EQ(to_text(split_pieces(builder.take(), 0, 10)),
+            "0 recv from 1 -> scratch[0,20)\n"
+            "1 copy scratch[0,10) -> output[10,20)  after 0\n"
+            "2 copy scratch[10,20) -> output[20,30)  after 0\n"
+            "3 recv from 2 -> output[30,40)  after 1 2\n");
+}
+
 TEST(Pieces, NothingChangesForContiguousBuffers) {
   const Problem problem{.operation = Operation::gather, .rank = 0, .size = 9, .count = 10};
   const auto overrides = parse_overrides("gather:knomial");

@@ -7,6 +7,7 @@
 
 #include "algo/cost.h"
 #include "algo/selector.h"
+#include "algo/shapes/knomial.h"
 
 namespace tutti::internal {
 namespace {
@@ -24,6 +25,21 @@ TEST(Selector, TakesTheCheapestAndBuildsIt) {
   EXPECT_STREQ(large.algorithm->name, "linear");
   EXPECT_GT(large.cost_us, small.cost_us);
   EXPECT_FALSE(build(small).steps.empty());
+}
+
+TEST(Selector, LargeReductionsAvoidBusyRoots) {
+  // In a tree the root combines several times the bytes of any rank of the linear shape, or of the chain.
+  for (const int size : {3, 4, 8, 16}) {
+    EXPECT_STREQ(select(problem_of(Operation::all_reduce, size, 64 << 20), kSharedMemory).algorithm->name, "linear");
+    EXPECT_STREQ(select(problem_of(Operation::reduce, size, 64 << 20), kSharedMemory).algorithm->name, "chain");
+  }
+}
+
+TEST(Cost, CountsTheRootsChildren) {
+  for (int size = 1; size <= 70; ++size)
+    for (int radix = 2; radix <= 8; ++radix)
+      EXPECT_EQ(knomial_root_children(size, radix), static_cast<int>(knomial_tree(0, size, 0, radix).children.size()))
+          << size << ' ' << radix;
 }
 
 TEST(Selector, NothingFittingIsCheaper) {
