@@ -136,16 +136,17 @@ TUTTI_API int tutti_last_failed_rank(void);
  * the environment, in this order: RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT (torchrun's
  * names); TUTTI_STORE_FILE together with RANK and WORLD_SIZE; nothing of these: a world of one rank. */
 typedef struct tutti_init_options {
-  size_t struct_bytes;        /* sizeof(tutti_init_options) */
-  int rank;                   /* -1: from the environment */
-  int size;                   /* 0: from the environment */
-  const char* store;          /* "host:port", "[v6]:port", "file:/path", or "memory:name" for ranks that are
-                                 threads of one process; NULL: from the environment */
+  size_t struct_bytes;         /* sizeof(tutti_init_options) */
+  int rank;                    /* -1: from the environment */
+  int size;                    /* 0: from the environment */
+  const char* store;           /* "host:port", "[v6]:port", "file:/path", or "memory:name" for ranks that are
+                                  threads of one process; NULL: from the environment */
   const char* const* settings; /* NULL, or an array of "TUTTI_NAME=value" ended by NULL: goes before the
                                   environment */
 } tutti_init_options;
 
-#define TUTTI_INIT_OPTIONS {sizeof(tutti_init_options), -1, 0, NULL, NULL}
+#define TUTTI_INIT_OPTIONS \
+  { sizeof(tutti_init_options), -1, 0, NULL, NULL }
 
 /* Joins the world and gives its group of all ranks. Blocks until every rank has joined or the joining time
  * (TUTTI_JOIN_TIMEOUT, 5 minutes) is over. `options` may be NULL. A process may join several worlds.
@@ -212,7 +213,8 @@ typedef struct tutti_options {
   int64_t timeout_us;  /* deadline of this operation from its start; 0: the group's; INT64_MAX: none */
 } tutti_options;
 
-#define TUTTI_OPTIONS {sizeof(tutti_options), 0}
+#define TUTTI_OPTIONS \
+  { sizeof(tutti_options), 0 }
 
 /* Returns when every rank has called it. */
 TUTTI_API tutti_status tutti_barrier(tutti_group* group, const tutti_options* options);

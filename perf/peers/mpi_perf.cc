@@ -1,6 +1,6 @@
-// The MPI side of a comparison: times all_reduce, broadcast, reduce, all_gather and barrier in the way of tutti-perf (each
-// call after a barrier, per call the slowest rank, then min, p50 and p99 over the calls) and prints one JSON object a row.
-// Results are checked: a call with a wrong element counts in "wrong".
+// The MPI side of a comparison: times all_reduce, broadcast, reduce, all_gather and barrier in the way of tutti-perf
+// (each call after a barrier, per call the slowest rank, then min, p50 and p99 over the calls) and prints one JSON
+// object a row. Results are checked: a call with a wrong element counts in "wrong".
 //
 //   mpirun -n 2 mpi_perf all_reduce 8 4096 262144 16777216
 #include <mpi.h>
@@ -89,8 +89,9 @@ void run_size(const Operation& operation, long bytes, int rank, int size) {
   int all_wrong = 0;
   MPI_Reduce(&wrong, &all_wrong, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
   if (rank == 0)
-    std::printf("{\"op\": \"%s\", \"bytes\": %ld, \"ranks\": %d, \"min\": %.3f, \"p50\": %.3f, \"p99\": %.3f, \"wrong\": %d}\n",
-                operation.name, bytes, size, us.front(), us[us.size() / 2], us[us.size() * 99 / 100], all_wrong);
+    std::printf(
+        "{\"op\": \"%s\", \"bytes\": %ld, \"ranks\": %d, \"min\": %.3f, \"p50\": %.3f, \"p99\": %.3f, \"wrong\": %d}\n",
+        operation.name, bytes, size, us.front(), us[us.size() / 2], us[us.size() * 99 / 100], all_wrong);
 }
 
 }  // namespace
