@@ -104,7 +104,8 @@ void add_options(CLI::App& app, Raw& raw, Options& options) {
   app.add_option("OP", raw.operation, "the operation: " + operation_names())->required();
   app.add_option("-b,--min-bytes", raw.min_bytes, "smallest size (default 8)");
   app.add_option("-e,--max-bytes", raw.max_bytes, "largest size (default 16M, or the smallest where that is larger)");
-  app.add_option("-f,--factor", raw.factor, "each size is the one before times this, 2 or more (default 2)");
+  app.add_option("-f,--factor", raw.factor,
+                 "each size is the one before times this, 2 or more (default 2); the largest is always measured");
   app.add_option("-n,--iters", raw.iterations, "measured calls per size (default: what fits a third of a second)");
   app.add_option("-w,--warmup", raw.warmup, "calls before them (default: a tenth of them, 2 to 100)");
   app.add_option("-d,--type", raw.type, "element type (default float32): " + keys(type_names()));

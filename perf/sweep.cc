@@ -106,11 +106,15 @@ Row row_for(const Options& options, int size, size_t count, const std::string& a
 
 std::vector<size_t> counts_of(const Options& options, int size) {
   std::vector<size_t> counts;
-  for (uint64_t bytes = options.min_bytes;; bytes *= options.factor) {
+  const auto add = [&](uint64_t bytes) {
     const size_t count = count_for(options, size, bytes);
     if (counts.empty() || count > counts.back()) counts.push_back(count);
-    if (bytes > options.max_bytes / options.factor) return counts;
-  }
+  };
+  uint64_t bytes = options.min_bytes;
+  for (; bytes <= options.max_bytes / options.factor; bytes *= options.factor) add(bytes);
+  add(bytes);
+  add(options.max_bytes);
+  return counts;
 }
 
 std::string check_memory(tutti_group* group, const Options& options, Place place) {

@@ -8,7 +8,8 @@
 
 namespace tutti::perf {
 
-// The counts of the sweep, each once and growing: what the sizes come to in whole elements.
+// The counts of the sweep, each once and growing: what the sizes come to in whole elements. The largest size is always
+// the last, whether a power of the factor leads to it or not.
 std::vector<size_t> counts_of(const Options& options, int size);
 
 // Throws std::runtime_error when the library fails. Returns the number of wrong elements, on every rank.

@@ -101,6 +101,8 @@ TEST(Options, SizesAreWholeElementsOfWholeRanksAndEachComesOnce) {
   EXPECT_THAT(counts_of(*parse_words({"all_gather", "-b", "8", "-e", "64"}).options, 4), ElementsAre(1, 2, 4));
   EXPECT_THAT(counts_of(*parse_words({"all_reduce", "-b", "1", "-e", "1"}).options, 4), ElementsAre(1));
   EXPECT_THAT(counts_of(*parse_words({"barrier"}).options, 4), ElementsAre(0));
+  // 16 MiB is no 8 times a power of 4, and is asked for.
+  EXPECT_EQ(counts_of(*parse_words({"all_reduce", "-e", "16M", "-f", "4"}).options, 4).back(), size_t{4} << 20);
   EXPECT_EQ(bytes_for(*parse_words({"all_gather"}).options, 4, 3), 48U);
   EXPECT_EQ(bytes_for(*parse_words({"reduce", "-d", "int8"}).options, 4, 3), 3U);
 }
@@ -108,7 +110,7 @@ TEST(Options, SizesAreWholeElementsOfWholeRanksAndEachComesOnce) {
 TEST(Options, TheLargestSizesEndTheSweep) {
   const Parsed parsed = parse_words({"all_reduce", "-b", "1G", "-e", "17179869183G", "-f", "18446744073709551615"});
   ASSERT_TRUE(parsed.options) << parsed.text;
-  EXPECT_EQ(counts_of(*parsed.options, 2).size(), 1U);
+  EXPECT_THAT(counts_of(*parsed.options, 2), ElementsAre(size_t{1} << 28, size_t{17179869183} << 28));
 }
 
 TEST(Options, ARootOutsideTheWorldIsTold) {
