@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <filesystem>
+#include <fstream>
 #include <numeric>
 #include <set>
 
@@ -288,6 +289,27 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Limits,
                                            std::tuple{RLIMIT_FSIZE, rlim_t{256} << 20},
                                            std::tuple{RLIMIT_NOFILE, rlim_t{32}},
                                            std::tuple{RLIMIT_MEMLOCK, rlim_t{0}}));
+
+size_t locked_bytes() {
+  std::ifstream file("/proc/self/status");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("VmLck:")) return std::stoul(line.substr(6)) * 1024;
+  return 0;
+}
+
+TEST(ShmProcesses, ThatLockAllTheirMemoryDoNotLockTheRegions) {
+  const auto before = [](int) {
+    if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0) _exit(77);
+  };
+  const auto statuses = run_processes(2,
+                                      [](ProcessRank& self) {
+                                        exchange_all_sizes(self);
+                                        EXPECT_LT(locked_bytes(), size_t{1} << 30);
+                                      },
+                                      {.before = before});
+  if (WIFEXITED(statuses[0]) && WEXITSTATUS(statuses[0]) == 77) GTEST_SKIP() << "mlockall is not allowed here";
+  EXPECT_THAT(statuses, Each(0));
+}
 
 TEST(ShmProcesses, SendFromMemoryOfEveryKind) {
   const auto statuses = run_processes(2, [](ProcessRank& self) {

@@ -29,7 +29,7 @@ class WatchThread {
     const Watch watch = transport_.watches().at(0);
     while (!stop_.load()) {
       pollfd entry{watch.fd, POLLIN, 0};
-      if (poll(&entry, 1, 5) > 0) transport_.serve(watch.key);
+      if (poll(&entry, 1, 1) > 0) transport_.serve(watch.key);
     }
   }
   Transport& transport_;

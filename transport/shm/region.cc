@@ -16,6 +16,9 @@
 
 #include "transport/shm/memory_limit.h"
 
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8U
+#endif
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -64,7 +67,10 @@ Result<std::shared_ptr<Mapping>> map_aligned(int fd, size_t bytes, int protectio
   auto* const base = reinterpret_cast<std::byte*>(round_up(reinterpret_cast<size_t>(start), kAlign));
   if (base > start) munmap(start, static_cast<size_t>(base - start));
   munmap(base + bytes, static_cast<size_t>(start + kAlign - base));
-  if (mmap(base, bytes, protection, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, 0) == MAP_FAILED) {
+  // After mlockall(MCL_FUTURE) the kernel would fill a mapping at once, with all the machine's memory: so it is made
+  // without access, unlocked, and opened then.
+  if (mmap(base, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, 0) == MAP_FAILED ||
+      munlock(base, bytes) != 0 || mprotect(base, bytes, protection) != 0) {
     const int error = errno;
     munmap(base, bytes);
     return Status::system(Code::out_of_resources, fmt::format("mmap of a shared region of {} bytes", bytes), error);
@@ -77,8 +83,15 @@ struct Backing {
   std::shared_ptr<Mapping> mapping;
 };
 
+// Not executable, which some systems insist on; kernels before 6.3 do not know the flag.
+UniqueFd make_memfd() {
+  UniqueFd fd(memfd_create("tutti", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL));
+  if (!fd && errno == EINVAL) fd = UniqueFd(memfd_create("tutti", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  return fd;
+}
+
 Result<Backing> make_backing(size_t bytes) {
-  UniqueFd fd(memfd_create("tutti", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  UniqueFd fd = make_memfd();
   if (!fd) return Status::system(Code::out_of_resources, "memfd_create for the shared region", errno);
   if (ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0)
     return Status::system(Code::out_of_resources, fmt::format("ftruncate of the shared region to {} bytes", bytes),
