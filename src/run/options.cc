@@ -1,0 +1,109 @@
+#include "src/run/options.h"
+
+#include <fmt/core.h>
+#include <tutti/tutti.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstdio>
+#include <memory>
+
+#include "src/base/config.h"
+#include "src/run/environment.h"
+
+namespace tutti::internal {
+namespace {
+
+// Validators of CLI11: each returns "" or what is wrong.
+std::string check_ranks(const std::string& text) {
+  int ranks = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ranks);
+  if (error == std::errc() && end == text.data() + text.size() && ranks >= 1 && ranks <= RunOptions::kMostRanks)
+    return "";
+  return fmt::format("'{}' is no number of ranks: it must be a whole number from 1 to {}", text,
+                     RunOptions::kMostRanks);
+}
+
+std::string check_binding(const std::string& text) {
+  return text == "core" || text == "none" ? "" : fmt::format("'{}' is no binding: it must be core or none", text);
+}
+
+std::string check_timeout(const std::string& text) {
+  const auto us = parse_seconds(text);
+  return us && *us > 0 ? "" : fmt::format("'{}' is no time: it must be seconds above 0, as in 1.5, or none", text);
+}
+
+std::string check_assignment(const std::string& text) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0)
+    return fmt::format("'{}' sets no variable: it must be NAME=value", text);
+  if (is_set_by_launcher(text.substr(0, equals)))
+    return fmt::format("'{}': tutti-run gives {} its value for each rank", text, text.substr(0, equals));
+  return "";
+}
+
+class Help : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App*, std::string) const override {
+    return "Usage: tutti-run -n N [OPTIONS] [--] PROGRAM [ARGUMENTS...]\n";
+  }
+};
+
+void say_usage_error(const std::string& message) {
+  std::fputs(fmt::format("tutti-run: {}\nTry 'tutti-run --help'.\n", message).c_str(), stderr);
+}
+
+}  // namespace
+
+std::optional<int> parse_options(int argc, char** argv, RunOptions& options) {
+  CLI::App app(
+      "Starts PROGRAM as N ranks of one job on this machine.\n"
+      "Its exit status is that of the first rank that failed (128 + number for a signal), 124 after --timeout,\n"
+      "127 or 126 when the program cannot be found or started, 2 for a usage error, 125 when it fails itself.");
+  app.formatter(std::make_shared<Help>());
+  app.prefix_command();  // what follows the program's name is the program's
+  std::string binding = "none";
+  std::string timeout = "none";
+  app.add_option("-n,--ranks", options.ranks, "How many ranks to start")
+      ->required()
+      ->type_name("N")
+      ->check(check_ranks);
+  app.add_option("--bind", binding, "core: each rank on a core of its own, as far as there are; none (default)")
+      ->type_name("core|none")
+      ->check(check_binding);
+  app.add_option("--env", options.environment, "Set a variable for all ranks; may be given several times")
+      ->type_name("NAME=value")
+      ->allow_extra_args(false)
+      ->check(check_assignment);
+  app.add_flag("--tag-output", options.tag_output, "Begin each line that a rank writes with its number: [3] text");
+  app.add_option("--timeout", timeout, "End all ranks after this time; the status is then 124")
+      ->type_name("SECONDS")
+      ->check(check_timeout);
+  app.set_version_flag(
+      "--version", fmt::format("tutti-run {}.{}.{}", TUTTI_VERSION_MAJOR, TUTTI_VERSION_MINOR, TUTTI_VERSION_PATCH));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    return app.exit(success);
+  } catch (const CLI::ParseError& error) {
+    say_usage_error(error.what());
+    return kExitUsage;
+  }
+  options.command = app.remaining();
+  if (!options.command.empty() && options.command.front() == "--") {
+    options.command.erase(options.command.begin());
+  } else if (!options.command.empty() && options.command.front().starts_with('-')) {
+    say_usage_error(
+        fmt::format("'{}' is no option of tutti-run; a program of that name comes after --", options.command.front()));
+    return kExitUsage;
+  }
+  if (options.command.empty()) {
+    say_usage_error("no program was given");
+    return kExitUsage;
+  }
+  options.bind_cores = binding == "core";
+  options.timeout_us = *parse_seconds(timeout);
+  return std::nullopt;
+}
+
+}  // namespace tutti::internal

@@ -1,0 +1,91 @@
+// The second process of tutti-run: parent of the ranks, home of the store. It lives in a session of its own, so that
+// what is sent to the shell's process group reaches the ranks once, by way of the first process; and when that one goes
+// without a word it ends the job.
+//
+// Invariant: it returns only when no process of the job is left (or one does not die by SIGKILL, which it says).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "src/base/clock.h"
+#include "src/base/unique_fd.h"
+#include "src/core/store/store_server.h"
+#include "src/run/children.h"
+#include "src/run/environment.h"
+#include "src/run/options.h"
+#include "src/run/spawn.h"
+#include "src/run/tagged_output.h"
+
+namespace tutti::internal {
+
+class Supervisor {
+ public:
+  // `front` is readable when the first process has gone; `input` is rank 0's standard input.
+  Supervisor(const RunOptions& options, const Inherited& inherited, UniqueFd front, UniqueFd input);
+  // Runs the job. The exit status.
+  int run();
+
+ private:
+  struct Rank {
+    pid_t pid = -1;
+    bool is_running = false;
+  };
+  // How the job ends. Each stage but the first has a time limit, after which the next one comes.
+  enum class Stage {
+    running,
+    lingering,    // the ranks have ended, but not what they started: it may finish by itself
+    terminating,  // SIGTERM was sent to all
+    killing,      // SIGKILL is sent to all, until none is left
+  };
+
+  Status prepare();
+  Status start_store();
+  void start_ranks();
+  void start_rank(int rank, const std::vector<CpuList>& places, int null_fd);
+  Result<UniqueFd> output_of(int rank, TaggedOutput::Stream stream);
+
+  void loop();
+  void serve_output();
+  void wait_for_something();
+  bool is_over();
+  void serve_signals();
+  void pass_on(int signal);
+  void reap();
+  void on_end(pid_t pid, int status);
+  void advance();
+  void enter(Stage stage);
+  void fail(int status, const std::string& message, Stage stage = Stage::terminating);
+  void say(const std::string& message);
+
+  bool any_running() const { return running_count_ > 0; }
+  void signal_ranks(int signal) const;
+  void signal_leftovers(int signal);
+
+  const RunOptions& options_;
+  const Inherited& inherited_;
+  UniqueFd front_;
+  UniqueFd input_;
+  UniqueFd signals_;
+  std::unique_ptr<StoreServer> store_;
+  JobAddress job_;
+  std::vector<CpuList> cores_;
+  std::optional<DeathWatch> deaths_;
+  std::optional<TaggedOutput> output_;
+
+  std::vector<Rank> ranks_;
+  int running_count_ = 0;
+  Stage stage_ = Stage::running;
+  Deadline stage_end_ = Deadline::never();
+  Deadline job_end_ = Deadline::never();         // by --timeout
+  Deadline abandon_output_ = Deadline::never();  // when nobody need take the rest of it
+  Deadline give_up_ = Deadline::never();         // on processes that SIGKILL does not end
+  std::optional<int> failure_;                   // the exit status of what failed first
+  std::set<int> passed_on_;                      // signals that were passed on: ranks that they end need no message
+  std::set<pid_t> told_;                         // leftovers that had their SIGTERM
+};
+
+}  // namespace tutti::internal

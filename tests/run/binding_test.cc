@@ -1,0 +1,87 @@
+// --bind: where ranks really run.
+#include "topology/binding.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "launched.h"
+
+namespace {
+
+using ::testing::HasSubstr;
+using tutti::internal::CpuList;
+using tutti::internal::CpuMask;
+using tutti::internal::to_string;
+using tutti_test::Launched;
+
+// What each rank says of itself, as the kernel writes it.
+std::vector<std::string> places(int ranks, const std::string& binding, const CpuList& restricted = {}) {
+  Launched::Options options;
+  if (!restricted.empty()) options.before_exec = [&] { CpuMask(restricted).bind_this_thread(); };
+  Launched run({"-n", std::to_string(ranks), "--bind", binding, "sh", "-c",
+                "echo $RANK $(sed -n 's/^Cpus_allowed_list:.//p' /proc/self/status)"},
+               options);
+  EXPECT_EQ(run.wait(), 0) << run.err();
+  std::vector<std::string> result(ranks);
+  std::istringstream lines(run.out());
+  int rank = 0;
+  for (std::string place; lines >> rank >> place;) result.at(rank) = place;
+  return result;
+}
+
+std::vector<CpuList> cores() {
+  auto found = tutti::internal::allowed_cores();
+  EXPECT_TRUE(found.ok()) << found.status().message();
+  return found.value();
+}
+
+CpuList all_cpus() {
+  CpuList all;
+  for (const CpuList& core : cores()) all.insert(all.end(), core.begin(), core.end());
+  std::ranges::sort(all);
+  return all;
+}
+
+TEST(Bind, CoreGivesEachRankItsOwn) {
+  const auto expected = cores();
+  const auto found = places(static_cast<int>(expected.size()), "core");
+  for (size_t rank = 0; rank < expected.size(); ++rank) EXPECT_EQ(found[rank], to_string(expected[rank])) << rank;
+  EXPECT_EQ(std::set(found.begin(), found.end()).size(), found.size());
+}
+
+TEST(Bind, CoreGoesAroundWhenThereAreMoreRanks) {
+  const int ranks = 2 * static_cast<int>(cores().size()) + 1;
+  const auto expected = tutti::internal::bindings(cores(), ranks);
+  const auto found = places(ranks, "core");
+  for (int rank = 0; rank < ranks; ++rank) EXPECT_EQ(found[rank], to_string(expected[rank])) << rank;
+}
+
+TEST(Bind, NoneLeavesRanksWhereTheyMayBe) {
+  for (const std::string& place : places(3, "none")) EXPECT_EQ(place, to_string(all_cpus()));
+}
+
+TEST(Bind, NeverLeavesWhatTheLauncherMayUse) {
+  const CpuList all = all_cpus();
+  if (all.size() < 2) GTEST_SKIP() << "needs two processors to leave one out";
+  for (const int cpu : {all.front(), all.back()})
+    for (const char* binding : {"core", "none"})
+      for (const std::string& place : places(3, binding, {cpu})) EXPECT_EQ(place, std::to_string(cpu)) << binding;
+}
+
+TEST(Bind, ByTheTopologyOfAnotherMachineIsRefused) {
+  Launched::Options options;
+  options.environment = {"HWLOC_SYNTHETIC=package:2 core:8 pu:2"};
+  Launched run({"-n", "2", "--bind", "core", "echo", "started"}, options);
+  EXPECT_EQ(run.wait(), 125);
+  EXPECT_EQ(run.out(), "");
+  EXPECT_THAT(run.err(), HasSubstr("HWLOC_SYNTHETIC"));
+}
+
+}  // namespace
