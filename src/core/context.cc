@@ -87,9 +87,7 @@ Choice Context::choose(const Problem& problem) const { return select(problem, kS
 
 Status Context::connect(int peer, int64_t timeout_us) {
   if (connected_[peer] || peer == rank_) return {};
-  if (peers_[peer] != PeerState::here)
-    return Status::peer_failed(
-        peer, fmt::format("rank {} has {} the world", peer, peers_[peer] == PeerState::left ? "left" : "been lost to"));
+  if (peers_[peer] == PeerState::failed) return Status::peer_failed(peer, fmt::format("rank {} has failed", peer));
   TUTTI_RETURN_IF_ERROR(transport_->connect(peer, addresses_[peer], Deadline::after_us(timeout_us)));
   connected_[peer] = true;
   return {};

@@ -5,17 +5,25 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <optional>
 #include <vector>
+
+#include "src/base/log.h"
 
 namespace tutti::internal {
 namespace {
 
-Notice notice_of(const Event& event) {
+// Nothing where the event concerns no rank: without the store, deaths are still noticed by the transports.
+std::optional<Notice> notice_of(const Event& event) {
   switch (event.kind) {
-    case Event::Kind::left: return {Notice::Kind::peer_left, event.rank, 0, Code::ok, event.text};
-    case Event::Kind::aborted: return {Notice::Kind::aborted, event.rank, event.channel, event.code, event.text};
-    default: return {Notice::Kind::peer_failed, event.rank, 0, Code::peer_failed, event.text};
+    case Event::Kind::peer_failed: return Notice{Notice::Kind::peer_failed, event.rank, 0, event.code, event.text};
+    case Event::Kind::left: return Notice{Notice::Kind::peer_left, event.rank, 0, event.code, event.text};
+    case Event::Kind::aborted:
+      return Notice{Notice::Kind::aborted, event.rank, event.channel, event.code, event.text};
+    case Event::Kind::store_lost: break;
   }
+  log_warn("{}", event.text);
+  return std::nullopt;
 }
 
 }  // namespace
@@ -52,11 +60,15 @@ void Watcher::run() {
     }
     if (poll(fds.data(), fds.size(), -1) < 0) continue;  // EINTR
     if (fds[0].revents) return;
-    if (fds[1].revents) session_.serve([&](const Event& event) { notices_.put(notice_of(event)); });
+    if (fds[1].revents) session_.serve([&](const Event& event) { put(event); });
     for (size_t i = 0; i < keys.size(); ++i)
       if (fds[i + 2].revents) transport_.serve(keys[i]);
     collect();
   }
+}
+
+void Watcher::put(const Event& event) {
+  if (const auto notice = notice_of(event)) notices_.put(*notice);
 }
 
 // What the transport has found out about peers goes to everyone.

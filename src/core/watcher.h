@@ -24,6 +24,7 @@ class Watcher {
 
  private:
   void run();
+  void put(const Event& event);
   void collect();
 
   Session& session_;

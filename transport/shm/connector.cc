@@ -72,7 +72,8 @@ Status Connector::connect(int rank, std::string_view address_bytes, Deadline dea
   std::unique_lock lock(mutex_);
   for (;;) {
     if (Peer* const known = peer(rank)) {
-      if (known->state.load(std::memory_order_relaxed) == PeerState::connected) return {};  // the state alone matters
+      // The state alone matters. What a peer sent before it left in order may still be taken.
+      if (known->state.load(std::memory_order_relaxed) != PeerState::failed) return {};
       return Status::peer_failed(rank, fmt::format("rank {} (pid {}) is gone", rank, address->pid));
     }
     ++attempts_[index];
