@@ -124,13 +124,6 @@ bool Context::poll() {
 void Context::work_ended(Work& work) { work.group().ended(work); }
 void Context::work_failed(Work& work, Status status) { work.group().fail(status, true); }
 
-void Context::peer_lost() {
-  for (PeerFailure failure = transport_->take_failure(); failure.peer >= 0; failure = transport_->take_failure()) {
-    session_->report_failed(failure.peer, failure.reason);
-    peer_failed(failure.peer, failure.reason);
-  }
-}
-
 void Context::act_on(const Notice& notice) {
   switch (notice.kind) {
     case Notice::Kind::peer_failed: return peer_failed(notice.rank, notice.text);
@@ -179,6 +172,7 @@ void Context::fail_descendants(uint64_t channel, const Status& status, bool anno
 }
 
 void Context::tick() {
+  if (engine_.was_refused()) watcher_->look();
   const int64_t now = now_us();
   tick_works_.assign(engine_.running().begin(), engine_.running().end());
   for (Work* work : tick_works_) {

@@ -85,7 +85,6 @@ class Context : private EngineEvents {
 
   void work_ended(Work& work) override;
   void work_failed(Work& work, Status status) override;
-  void peer_lost() override;
 
   void act_on(const Notice& notice);
   void peer_failed(int rank, const std::string& text);

@@ -54,6 +54,8 @@ void Engine::on_completion(const Completion& completion) {
   // A completion in the same batch as its work's failure comes too late.
   if (!work || work->done || work->state[step] != Work::kPosted) return;
   if (completion.code == Code::ok) return complete({work, step});
+  // The other end has given the operation up: its reason is on the way, through the store.
+  if (completion.code == Code::aborted) return;
   events_.work_failed(*work, step_error(*work, step, completion));
 }
 
@@ -83,11 +85,8 @@ void Engine::post(StepRef ref) {
   switch (post_step(work, ref.step)) {
     case Post::done: complete(ref); return;
     case Post::posted: return;
-    case Post::later:
-      work.state[ref.step] = 0;
-      later_.push_back(ref);
-      return;
-    case Post::failed: events_.peer_lost(); return;
+    case Post::failed: refused_ = true; [[fallthrough]];
+    case Post::later: work.state[ref.step] = 0; later_.push_back(ref);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "src/core/work.h"
@@ -22,8 +23,6 @@ class EngineEvents {
   virtual void work_ended(Work& work) = 0;
   // A step cannot be done. The owner ends the work (and its group) by `end`.
   virtual void work_failed(Work& work, Status status) = 0;
-  // The transport refused a post because a peer is gone.
-  virtual void peer_lost() = 0;
 };
 
 class Engine {
@@ -41,6 +40,10 @@ class Engine {
   bool poll();
   // Ends a running work that cannot go on; its channel has been cancelled in the transport.
   void end(Work& work, const Status& status);
+
+  // Whether the transport has refused a post because a peer is gone, since the last time this was asked. The step
+  // waits: who is gone, and in which order, the owner learns elsewhere, and then ends the work.
+  bool was_refused() { return std::exchange(refused_, false); }
 
   // Works that are not done.
   std::span<Work* const> running() const { return running_; }
@@ -73,6 +76,7 @@ class Engine {
   std::array<Completion, 64> completions_;
   std::vector<StepRef> later_;  // steps that the transport could not take yet
   std::vector<StepRef> retry_;
+  bool refused_ = false;
 };
 
 }  // namespace tutti::internal

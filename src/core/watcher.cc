@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <optional>
 #include <vector>
@@ -13,13 +14,14 @@
 namespace tutti::internal {
 namespace {
 
+constexpr int kSuspicionMs = 200;
+
 // Nothing where the event concerns no rank: without the store, deaths are still noticed by the transports.
 std::optional<Notice> notice_of(const Event& event) {
   switch (event.kind) {
     case Event::Kind::peer_failed: return Notice{Notice::Kind::peer_failed, event.rank, 0, event.code, event.text};
     case Event::Kind::left: return Notice{Notice::Kind::peer_left, event.rank, 0, event.code, event.text};
-    case Event::Kind::aborted:
-      return Notice{Notice::Kind::aborted, event.rank, event.channel, event.code, event.text};
+    case Event::Kind::aborted: return Notice{Notice::Kind::aborted, event.rank, event.channel, event.code, event.text};
     case Event::Kind::store_lost: break;
   }
   log_warn("{}", event.text);
@@ -29,8 +31,8 @@ std::optional<Notice> notice_of(const Event& event) {
 }  // namespace
 
 Status Watcher::start() {
-  stop_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (stop_fd_ < 0) return Status::system(Code::out_of_resources, "eventfd for the watch thread", errno);
+  wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (wake_fd_ < 0) return Status::system(Code::out_of_resources, "eventfd for the watch thread", errno);
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // the thread inherits the mask: signals go to the program's threads
@@ -41,25 +43,35 @@ Status Watcher::start() {
 
 void Watcher::stop() {
   if (thread_.joinable()) {
-    eventfd_write(stop_fd_, 1);
+    stop_.store(true, std::memory_order_release);  // pairs with run()
+    look();
     thread_.join();
   }
-  if (stop_fd_ >= 0) close(stop_fd_);
-  stop_fd_ = -1;
+  if (wake_fd_ >= 0) close(wake_fd_);
+  wake_fd_ = -1;
+}
+
+void Watcher::look() { eventfd_write(wake_fd_, 1); }
+
+int Watcher::poll_ms() const {
+  if (suspicions_.empty()) return -1;
+  return std::ranges::min(suspicions_, {}, &Suspicion::until).until.poll_ms(kSuspicionMs);
 }
 
 void Watcher::run() {
   std::vector<pollfd> fds;
   std::vector<uint64_t> keys;
   while (true) {
-    fds.assign({{stop_fd_, POLLIN, 0}, {session_.fd(), POLLIN, 0}});  // poll ignores a negative descriptor
+    fds.assign({{wake_fd_, POLLIN, 0}, {session_.fd(), POLLIN, 0}});  // poll ignores a negative descriptor
     keys.clear();
     for (const Watch& watch : transport_.watches()) {
       fds.push_back({watch.fd, POLLIN, 0});
       keys.push_back(watch.key);
     }
-    if (poll(fds.data(), fds.size(), -1) < 0) continue;  // EINTR
-    if (fds[0].revents) return;
+    if (poll(fds.data(), fds.size(), poll_ms()) < 0) continue;  // EINTR
+    if (stop_.load(std::memory_order_acquire)) return;          // pairs with stop()
+    eventfd_t count = 0;
+    eventfd_read(wake_fd_, &count);
     if (fds[1].revents) session_.serve([&](const Event& event) { put(event); });
     for (size_t i = 0; i < keys.size(); ++i)
       if (fds[i + 2].revents) transport_.serve(keys[i]);
@@ -68,15 +80,23 @@ void Watcher::run() {
 }
 
 void Watcher::put(const Event& event) {
-  if (const auto notice = notice_of(event)) notices_.put(*notice);
+  const auto notice = notice_of(event);
+  if (!notice) return;
+  std::erase_if(suspicions_, [&](const Suspicion& suspicion) { return suspicion.failure.peer == notice->rank; });
+  notices_.put(*notice);
 }
 
-// What the transport has found out about peers goes to everyone.
+// What the transport has found out, and after a while without a word of the store, tells everyone.
 void Watcher::collect() {
-  for (PeerFailure failure = transport_.take_failure(); failure.peer >= 0; failure = transport_.take_failure()) {
-    session_.report_failed(failure.peer, failure.reason);
-    notices_.put({Notice::Kind::peer_failed, failure.peer, 0, Code::peer_failed, failure.reason});
+  for (PeerFailure failure = transport_.take_failure(); failure.peer >= 0; failure = transport_.take_failure())
+    suspicions_.push_back({failure, Deadline::after_us(kSuspicionMs * 1000)});
+  for (const Suspicion& suspicion : suspicions_) {
+    if (!suspicion.until.passed()) continue;
+    const auto& [peer, reason] = suspicion.failure;
+    session_.report_failed(peer, reason);
+    notices_.put({Notice::Kind::peer_failed, peer, 0, Code::peer_failed, reason});
   }
+  std::erase_if(suspicions_, [](const Suspicion& suspicion) { return suspicion.until.passed(); });
 }
 
 }  // namespace tutti::internal

@@ -3,8 +3,10 @@
 // notices. It takes no signals and never touches the data path.
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "src/core/notices.h"
 #include "src/core/store/session.h"
@@ -21,16 +23,26 @@ class Watcher {
   Status start();
   // Ends the thread; idempotent.
   void stop();
+  // The transport has refused something: it may know of a lost peer. Any thread.
+  void look();
 
  private:
   void run();
+  struct Suspicion {
+    PeerFailure failure;
+    Deadline until;
+  };
+
+  int poll_ms() const;
   void put(const Event& event);
   void collect();
 
   Session& session_;
   Transport& transport_;
   Notices& notices_;
-  int stop_fd_ = -1;
+  int wake_fd_ = -1;
+  std::atomic<bool> stop_{false};      // pairs with run(): set before the wake-up that makes it look
+  std::vector<Suspicion> suspicions_;  // the thread's own
   std::thread thread_;
 };
 
