@@ -46,7 +46,7 @@ Status Context::exchange_addresses(Deadline deadline) {
   auto cpus = session_->exchange("cpus", allowed_cpus(), deadline);
   if (!cpus) return cpus.status();
   addresses_ = std::move(addresses.value());
-  peers_.resize(addresses_.size(), PeerState::here);
+  failed_.resize(addresses_.size(), false);
   connected_.resize(addresses_.size(), false);
   for (int peer = 0; peer < size(); ++peer) {
     if (peer == rank_) continue;
@@ -63,7 +63,7 @@ Group& Context::add_group(Membership membership, int64_t timeout_us) {
   groups_.push_back(std::make_unique<Group>(*this, std::move(membership), timeout_us));
   Group& group = *groups_.back();
   for (int peer = 0; peer < size(); ++peer)
-    if (peers_[peer] == PeerState::failed && group.has_rank(peer))
+    if (failed_[peer] && group.has_rank(peer))
       group.fail(Status::peer_failed(peer, fmt::format("rank {} had failed before this group was made", peer)), false);
   for (const auto& [channel, status] : aborted_channels_)
     if (group.descends_from(channel)) group.fail(status, false);
@@ -87,7 +87,7 @@ Choice Context::choose(const Problem& problem) const { return select(problem, kS
 
 Status Context::connect(int peer, int64_t timeout_us) {
   if (connected_[peer] || peer == rank_) return {};
-  if (peers_[peer] == PeerState::failed) return Status::peer_failed(peer, fmt::format("rank {} has failed", peer));
+  if (failed_[peer]) return Status::peer_failed(peer, fmt::format("rank {} has failed", peer));
   TUTTI_RETURN_IF_ERROR(transport_->connect(peer, addresses_[peer], Deadline::after_us(timeout_us)));
   connected_[peer] = true;
   return {};
@@ -125,26 +125,18 @@ void Context::work_ended(Work& work) { work.group().ended(work); }
 void Context::work_failed(Work& work, Status status) { work.group().fail(status, true); }
 
 void Context::act_on(const Notice& notice) {
-  switch (notice.kind) {
-    case Notice::Kind::peer_failed: return peer_failed(notice.rank, notice.text);
-    case Notice::Kind::peer_left:
-      if (peers_[notice.rank] == PeerState::here) peers_[notice.rank] = PeerState::left;
-      any_left_ = true;
-      return;
-    case Notice::Kind::aborted:
-      return fail_descendants(notice.channel, Status(notice.code, fmt::format("rank {}: {}", notice.rank, notice.text)),
-                              false);
-  }
+  if (notice.kind == Notice::Kind::peer_failed) return peer_failed(notice);
+  fail_descendants(notice.channel, Status(notice.code, fmt::format("rank {}: {}", notice.rank, notice.text)), false);
 }
 
-void Context::peer_failed(int rank, const std::string& text) {
-  if (peers_[rank] == PeerState::failed) return;
-  peers_[rank] = PeerState::failed;
-  log_info("rank {} failed: {}", rank, text);
-  transport_->disconnect(rank);
-  const Status status = Status::peer_failed(rank, fmt::format("rank {} failed: {}", rank, text));
+void Context::peer_failed(const Notice& notice) {
+  if (failed_[notice.rank]) return;
+  failed_[notice.rank] = true;
+  log_info("rank {} failed: {}", notice.rank, notice.text);
+  transport_->disconnect(notice.rank);
+  const Status status = Status::peer_failed(notice.rank, fmt::format("rank {} failed: {}", notice.rank, notice.text));
   for (const auto& group : groups_)
-    if (group->has_rank(rank)) group->fail(status, false);
+    if (group->has_rank(notice.rank)) group->fail(status, !notice.everyone_knows);
 }
 
 void Context::give_up(Group& group, bool announce) {
@@ -175,10 +167,8 @@ void Context::tick() {
   if (engine_.was_refused()) watcher_->look();
   const int64_t now = now_us();
   tick_works_.assign(engine_.running().begin(), engine_.running().end());
-  for (Work* work : tick_works_) {
+  for (Work* work : tick_works_)
     if (!work->done) check_time(*work, now);
-    if (!work->done && any_left_) check_left_peers(*work);
-  }
 }
 
 void Context::check_time(Work& work, int64_t now) {
@@ -199,21 +189,6 @@ void Context::check_time(Work& work, int64_t now) {
     work.warned = true;
     log_warn("{} has waited {:.0f} s for {}; the last operations here: {}", internal::describe(shown),
              double(waited_us) * 1e-6, rank_list(awaited_ranks(work)), work.group().history());
-  }
-}
-
-// A peer that left in order has sent all that it owed; what still waits for it now, with everything that arrived
-// taken in, waits in vain.
-void Context::check_left_peers(Work& work) {
-  while (engine_.poll()) {
-  }
-  if (work.done) return;
-  for (int rank : posted_ranks(work)) {
-    if (peers_[rank] != PeerState::left) continue;
-    const Work& shown = work.then ? *work.then : work;
-    return work.group().fail(Status::peer_failed(rank, fmt::format("rank {} has left the world, and {} waits for it",
-                                                                   rank, internal::describe(shown))),
-                             true);
   }
 }
 

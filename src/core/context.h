@@ -60,7 +60,7 @@ class Context : private EngineEvents {
     return wait_until([&] { return work.done; }, lock, limit_us);
   }
   bool poll();
-  // What is looked at now and then while waiting: deadlines, long waits, peers that left.
+  // What is looked at now and then while waiting: deadlines and long waits.
   void tick();
   bool share_cpus() const { return share_cpus_; }
 
@@ -78,8 +78,6 @@ class Context : private EngineEvents {
   std::string describe() const;
 
  private:
-  enum class PeerState : uint8_t { here, left, failed };
-
   Context(Config config, std::unique_ptr<Session> session, std::unique_ptr<Transport> transport, int rank);
   Status exchange_addresses(Deadline deadline);
 
@@ -87,9 +85,8 @@ class Context : private EngineEvents {
   void work_failed(Work& work, Status status) override;
 
   void act_on(const Notice& notice);
-  void peer_failed(int rank, const std::string& text);
+  void peer_failed(const Notice& notice);
   void check_time(Work& work, int64_t now);
-  void check_left_peers(Work& work);
 
   ContextLock& lock_;
   Config config_;
@@ -100,9 +97,8 @@ class Context : private EngineEvents {
   Notices notices_;
   Engine engine_;
   std::vector<std::string> addresses_;
-  std::vector<PeerState> peers_;
+  std::vector<bool> failed_;  // by world rank
   std::vector<bool> connected_;
-  bool any_left_ = false;
   bool share_cpus_ = false;
   uint32_t next_channel_ = 1;
   std::vector<std::unique_ptr<Group>> groups_;

@@ -13,12 +13,13 @@
 namespace tutti::internal {
 
 struct Notice {
-  enum class Kind { peer_failed, peer_left, aborted };
+  enum class Kind { peer_failed, aborted };
   Kind kind{};
   int rank = -1;         // the peer; aborted: who gave up
   uint64_t channel = 0;  // aborted: which group
   Code code = Code::ok;  // aborted: why
   std::string text;
+  bool everyone_knows = false;  // it came from the store: the others have been told
 };
 
 class Notices {

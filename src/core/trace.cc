@@ -18,16 +18,6 @@ void sort_unique(std::vector<int>& ranks) {
   ranks.erase(std::ranges::unique(ranks).begin(), ranks.end());
 }
 
-// The world ranks of the messages of steps in one of the given states.
-std::vector<int> ranks_of_steps(const Work& work, std::initializer_list<uint32_t> states) {
-  std::vector<int> ranks;
-  const auto& steps = work.plan().schedule().steps;
-  for (uint32_t i = 0; i < steps.size(); ++i)
-    if (std::ranges::find(states, work.state[i]) != states.end()) add_peers(work.plan(), steps[i], ranks);
-  sort_unique(ranks);
-  return ranks;
-}
-
 }  // namespace
 
 std::string describe(const Work& work) {
@@ -52,9 +42,14 @@ Status step_error(const Work& work, uint32_t index, const Completion& completion
                                              code_name(completion.code)));
 }
 
-std::vector<int> awaited_ranks(const Work& work) { return ranks_of_steps(work, {Work::kPosted, 0}); }
-
-std::vector<int> posted_ranks(const Work& work) { return ranks_of_steps(work, {Work::kPosted}); }
+std::vector<int> awaited_ranks(const Work& work) {
+  std::vector<int> ranks;
+  const auto& steps = work.plan().schedule().steps;
+  for (uint32_t i = 0; i < steps.size(); ++i)
+    if (work.state[i] == Work::kPosted || work.state[i] == 0) add_peers(work.plan(), steps[i], ranks);
+  sort_unique(ranks);
+  return ranks;
+}
 
 std::string rank_list(const std::vector<int>& ranks) {
   constexpr size_t kMostNamed = 8;

@@ -16,15 +16,17 @@ namespace {
 
 constexpr int kSuspicionMs = 200;
 
-// Nothing where the event concerns no rank: without the store, deaths are still noticed by the transports.
+// Nothing where the event changes nothing here. A rank that has left in order owes nothing as a rule; where it does,
+// the transport finds out. Without the store, deaths are still noticed by the transport.
 std::optional<Notice> notice_of(const Event& event) {
   switch (event.kind) {
-    case Event::Kind::peer_failed: return Notice{Notice::Kind::peer_failed, event.rank, 0, event.code, event.text};
-    case Event::Kind::left: return Notice{Notice::Kind::peer_left, event.rank, 0, event.code, event.text};
-    case Event::Kind::aborted: return Notice{Notice::Kind::aborted, event.rank, event.channel, event.code, event.text};
-    case Event::Kind::store_lost: break;
+    case Event::Kind::peer_failed:
+      return Notice{Notice::Kind::peer_failed, event.rank, 0, event.code, event.text, true};
+    case Event::Kind::aborted:
+      return Notice{Notice::Kind::aborted, event.rank, event.channel, event.code, event.text, true};
+    case Event::Kind::store_lost: log_warn("{}", event.text); return std::nullopt;
+    case Event::Kind::left: return std::nullopt;
   }
-  log_warn("{}", event.text);
   return std::nullopt;
 }
 
@@ -94,7 +96,7 @@ void Watcher::collect() {
     if (!suspicion.until.passed()) continue;
     const auto& [peer, reason] = suspicion.failure;
     session_.report_failed(peer, reason);
-    notices_.put({Notice::Kind::peer_failed, peer, 0, Code::peer_failed, reason});
+    notices_.put({Notice::Kind::peer_failed, peer, 0, Code::peer_failed, reason, false});
   }
   std::erase_if(suspicions_, [](const Suspicion& suspicion) { return suspicion.until.passed(); });
 }

@@ -44,8 +44,11 @@ Result<std::unique_ptr<Session>> Joining::run() {
   Status status = rendezvous_.serve ? host() : Status();
   if (status.ok() && !reached_) status = reach();
   if (status.ok()) status = await_others();
+  // Those who come later shall hear why, too.
+  if (!status.ok() && server_) server_->wait_until_told(std::min(deadline_, Deadline::after_us(kTellUs)));
   published_.withdraw();
   if (!status.ok()) return status;
+  session_->server_ = std::move(server_);
   return std::move(session_);
 }
 
@@ -170,13 +173,12 @@ Status Joining::too_late() const {
 }
 
 Status Joining::await_others() {
-  StoreServer* const server = server_.get();
-  session_->server_ = std::move(server_);
-  Status status = session_->open(std::move(reached_->socket), std::move(reached_->reader));
-  if (status.ok()) status = session_->await_ready(deadline_);
-  // Those who come later shall hear why, too.
-  if (!status.ok() && server) server->wait_until_told(std::min(deadline_, Deadline::after_us(kTellUs)));
-  return status;
+  TUTTI_RETURN_IF_ERROR(session_->open(std::move(reached_->socket), std::move(reached_->reader)));
+  TUTTI_RETURN_IF_ERROR(session_->await_ready(deadline_));
+  // The host reaches itself by loopback perhaps; the others have shown by which address they reach it.
+  const Address shown = server_ ? server_->reached_at() : Address();
+  if (shown.length > 0 && local_address(session_->socket_.fd()).is_loopback()) session_->local_host_ = shown.host();
+  return {};
 }
 
 }  // namespace tutti::internal

@@ -64,9 +64,6 @@ Status Session::await_ready(Deadline deadline) {
       return as_status(*message, fmt::format("{}: {}", where_, message->body));
     if (message->type != Message::Type::ready) continue;
     job_ = message->number;
-    // The host reaches itself by loopback perhaps; the others have shown by which address they reach it.
-    if (server_ && server_->reached_at().length > 0 && local_address(socket_.fd()).is_loopback())
-      local_host_ = server_->reached_at().host();
     return {};
   }
 }

@@ -17,6 +17,7 @@ namespace tutti::internal {
 namespace {
 
 constexpr uint64_t kWakeId = 0;  // then the listeners, then the connections
+constexpr int kAcceptAtOnce = 32;
 constexpr int64_t kFinishUs = 1'000'000;
 constexpr int64_t kRestUs = 100'000;  // short of descriptors: accept again after this
 
@@ -110,15 +111,16 @@ void StoreServer::handle(uint64_t id, uint32_t events) {
     eventfd_read(wake_.fd(), &count);
     return;
   }
-  if (id <= listeners_.sockets.size()) return accept_all(listeners_.sockets[id - 1].fd());
+  if (id <= listeners_.sockets.size()) return accept_some(listeners_.sockets[id - 1].fd());
   const auto found = connections_.find(id);
   if (found == connections_.end()) return;
   if (events & EPOLLOUT) dirty_.insert(id);
   if (events & ~static_cast<uint32_t>(EPOLLOUT)) read(id, found->second);
 }
 
-void StoreServer::accept_all(int listener) {
-  while (true) {
+// A few at a time: strangers who come without end must not keep the store from its ranks.
+void StoreServer::accept_some(int listener) {
+  for (int i = 0; i < kAcceptAtOnce; ++i) {
     Socket socket(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (socket) {
       if (limited_.size() >= kMaxStrangers) make_room();

@@ -70,7 +70,7 @@ class StoreServer : private Postbox {
   void run();
   int wait_ms();
   void handle(uint64_t id, uint32_t events);
-  void accept_all(int listener);
+  void accept_some(int listener);
   bool make_room();
   void watch_listeners(bool on);
   void add(Socket socket);
