@@ -32,11 +32,11 @@ Context::Context(Config config, std::unique_ptr<Session> session, std::unique_pt
 Context::~Context() {
   if (watcher_) watcher_->stop();
   groups_.clear();
+  transport_.reset();  // says goodbye to the peers; the session may then wait for them for long
   if (session_) {
     const Status left = session_->leave(Deadline::after_us(config_.join_timeout_us()));
     if (!left.ok()) log_info("leaving the world: {}", left.message());
   }
-  transport_.reset();
   return_lock(lock_);
 }
 

@@ -37,6 +37,7 @@ Result<std::unique_ptr<Context>> Context::join(const JoinRequest& request) {
   auto session = join_session(request, *config, deadline);
   if (!session) return session.status();
   const int rank = (*session)->rank();
+  set_log_rank(rank);
   auto transport = ShmTransport::create({rank, (*session)->size()});
   if (!transport) return transport.status();
   std::unique_ptr<Context> context(new Context(std::move(*config), std::move(*session), std::move(*transport), rank));

@@ -61,6 +61,7 @@ int Watcher::poll_ms() const {
 }
 
 void Watcher::run() {
+  set_log_rank(session_.rank());
   std::vector<pollfd> fds;
   std::vector<uint64_t> keys;
   while (true) {
