@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "src/core/store/reach.h"
 #include "src/core/store/session.h"
 
 namespace tutti::internal {

@@ -46,7 +46,7 @@ Status use_text(Rendezvous& result, const std::string& store) {
   result.kind = Rendezvous::Kind::address;
   result.host = place->host;
   result.ports = {place->port};
-  result.label = fmt::format("port {}", place->port);
+  result.label = port_label(place->port);
   return {};
 }
 
@@ -66,7 +66,7 @@ Status use_environment(Rendezvous& result, const Config& config) {
   if (!host) return invalid("MASTER_ADDR: " + host.status().message());
   result.kind = Rendezvous::Kind::address;
   result.host = *host;
-  result.label = fmt::format("port {}", *port);
+  result.label = port_label(static_cast<uint16_t>(*port));
   if (!config.torchrun_owns_port()) {
     result.ports = {static_cast<uint16_t>(*port)};
     return {};
@@ -79,6 +79,8 @@ Status use_environment(Rendezvous& result, const Config& config) {
 }
 
 }  // namespace
+
+std::string port_label(uint16_t port) { return fmt::format("port {}", port); }
 
 std::string Rendezvous::text() const {
   switch (kind) {

@@ -36,6 +36,9 @@ struct Rendezvous {
   std::string text() const;
 };
 
+// The label of a job that meets at MASTER_PORT, for whoever serves its store.
+std::string port_label(uint16_t port);
+
 // What the caller gave goes before the environment (see tutti_init_options): rank -1, size 0 and store "" are not
 // given. Errors: invalid_argument, naming the setting, what was found and what is allowed.
 Result<Rendezvous> find_rendezvous(int rank, int size, const std::string& store, const Config& config);
