@@ -33,12 +33,12 @@ Status start_async(Group& group, const Call& call, tutti_work** handle) {
   auto pending = std::make_unique<PendingWork>(PendingWork{&group, work});
   const uintptr_t number = work_handles().insert(pending.get(), group.context().lock());
   if (number == 0) {
-    const Status full(Code::out_of_resources, "too many operations are under way: their handles were not given back");
+    Status full(Code::out_of_resources, "too many operations are under way: their handles were not given back");
     group.fail(full, true);
     group.recycle(*work);
     return full;
   }
-  pending.release();
+  static_cast<void>(pending.release());  // the table has it now
   group.work_handles.insert(number);
   *handle = reinterpret_cast<tutti_work*>(number);
   return {};

@@ -105,7 +105,7 @@ Result<Group*> make_split(Group& parent, int color, int key, Locked& lock) {
   }
   std::ranges::stable_sort(members, {}, [&](int r) { return (*all)[r].key; });
   std::ranges::sort(colors);
-  colors.erase(std::ranges::unique(colors).begin(), colors.end());
+  colors.erase(std::unique(colors.begin(), colors.end()), colors.end());
   const auto index = std::ranges::find(colors, color) - colors.begin() - (colors[0] == TUTTI_NO_COLOR ? 1 : 0);
   return make(parent, members, all->front().first_channel + static_cast<uint64_t>(index));
 }

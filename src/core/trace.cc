@@ -15,7 +15,7 @@ void add_peers(const Plan& plan, const Step& step, std::vector<int>& ranks) {
 
 void sort_unique(std::vector<int>& ranks) {
   std::ranges::sort(ranks);
-  ranks.erase(std::ranges::unique(ranks).begin(), ranks.end());
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
 }
 
 }  // namespace
