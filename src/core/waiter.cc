@@ -8,6 +8,7 @@
 namespace tutti::internal {
 namespace {
 
+constexpr uint32_t kEagerLooks = 200;  // empty looks without a pause between them: the answer of a peer that is there
 constexpr uint32_t kSpins = 4096;      // empty looks before the core is offered to others, when alone on it
 constexpr uint32_t kClockEvery = 256;  // empty looks between two looks at the clock
 constexpr int64_t kSleepAfterUs = 20'000;
@@ -20,7 +21,7 @@ bool Waiter::pause() {
   ++empty_looks_;
   if (context_.share_cpus() || empty_looks_ > kSpins) {
     sched_yield();
-  } else {
+  } else if (empty_looks_ > kEagerLooks) {
     cpu_relax();
   }
   return (empty_looks_ % kClockEvery != 0 && limit_us_ > 0) || look_at_clock();
