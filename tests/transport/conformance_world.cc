@@ -109,10 +109,11 @@ PeerFailure Rank::wait_failure() {
   }
 }
 
-World::World(std::vector<std::unique_ptr<Transport>> transports) : wake_fd_(eventfd(0, EFD_CLOEXEC)) {
-  for (auto& transport : transports) {
+World::World(std::vector<std::unique_ptr<Transport>> transports)
+    : transports_(std::move(transports)), wake_fd_(eventfd(0, EFD_CLOEXEC)) {
+  for (const auto& transport : transports_) {
     addresses_.push_back(transport->address());
-    ranks_.push_back(std::make_unique<Rank>(*this, static_cast<int>(ranks_.size()), std::move(transport)));
+    ranks_.push_back(std::make_unique<Rank>(static_cast<int>(ranks_.size()), *transport, this));
   }
   watcher_ = std::thread([this] { serve(); });
 }
@@ -126,25 +127,24 @@ World::~World() {
 
 void World::serve() {
   std::vector<pollfd> entries;
-  std::vector<std::pair<Rank*, uint64_t>> keys;
+  std::vector<std::pair<size_t, uint64_t>> keys;  // rank and key
   while (!stop_.load()) {
     entries.assign(1, {wake_fd_, POLLIN, 0});
     keys.clear();
     {
       const std::scoped_lock lock(mutex_);
-      for (const auto& rank : ranks_) {
-        if (rank->owner() == nullptr) continue;
-        for (const Watch& watch : rank->transport().watches()) {
+      for (size_t rank = 0; rank < transports_.size(); ++rank) {
+        if (!is_here(rank)) continue;
+        for (const Watch& watch : transports_[rank]->watches()) {
           entries.push_back({watch.fd, POLLIN, 0});
-          keys.emplace_back(rank.get(), watch.key);
+          keys.emplace_back(rank, watch.key);
         }
       }
     }
     ::poll(entries.data(), entries.size(), 5);
     const std::scoped_lock lock(mutex_);
     for (size_t i = 0; i < keys.size(); ++i)
-      if (entries[i + 1].revents != 0 && keys[i].first->owner() != nullptr)
-        keys[i].first->transport().serve(keys[i].second);
+      if (entries[i + 1].revents != 0 && is_here(keys[i].first)) transports_[keys[i].first]->serve(keys[i].second);
   }
 }
 
@@ -159,12 +159,12 @@ void World::connect_all() {
 
 void World::leave(int rank) {
   const std::scoped_lock lock(mutex_);
-  (*this)[rank].owner().reset();
+  transports_[static_cast<size_t>(rank)].reset();
 }
 
 void World::poll() {
-  for (const auto& rank : ranks_)
-    if (rank->owner() != nullptr) rank->poll();
+  for (size_t rank = 0; rank < ranks_.size(); ++rank)
+    if (is_here(rank)) ranks_[rank]->poll();
 }
 
 void World::settle() {

@@ -27,12 +27,12 @@ class World;
 // One rank. Used by one thread at a time.
 class Rank {
  public:
-  Rank(World& world, int index, std::unique_ptr<Transport> transport)
-      : index_(index), world_(&world), transport_(std::move(transport)) {}
+  // Without a world it polls only itself.
+  Rank(int index, Transport& transport, World* world = nullptr)
+      : index_(index), world_(world), transport_(&transport), alone_(world == nullptr) {}
 
   int index() const { return index_; }
   Transport& transport() { return *transport_; }
-  std::unique_ptr<Transport>& owner() { return transport_; }
 
   // Each posts, polling as long as the answer is later, and gives the ticket under which to ask for the result.
   Ticket send(uint64_t channel, std::span<const Endpoint> to, const void* data, size_t bytes);
@@ -62,8 +62,8 @@ class Rank {
 
   int index_;
   World* world_;
-  std::unique_ptr<Transport> transport_;
-  bool alone_ = false;
+  Transport* transport_;
+  bool alone_;
   Ticket next_ticket_ = 1;
   std::unordered_map<Ticket, bool> open_;
   std::unordered_map<Ticket, Completion> results_;
@@ -95,6 +95,9 @@ class World {
  private:
   void serve();
 
+  bool is_here(size_t rank) const { return transports_[rank] != nullptr; }
+
+  std::vector<std::unique_ptr<Transport>> transports_;  // null: it has left
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::vector<std::string> addresses_;
   std::mutex mutex_;  // between serve and leave
