@@ -82,6 +82,23 @@ TEST(ShmFailures, ReadingWhatTheSenderHasTakenBackIsAnError) {
   EXPECT_TRUE(settle(world, 0).empty());
 }
 
+TEST(ShmFailures, ChunksOfACancelledReceiveDoNotReachTheNextOne) {
+  ShmWorld world(2, false);
+  constexpr size_t kBytes = 3'000'000;
+  std::vector<char> first(kBytes, 'x'), second(kBytes, 'y'), into(kBytes), next(kBytes);
+  ASSERT_EQ(send(world.rank(0), 1, 1, first.data(), kBytes, 1), Post::posted);
+  ASSERT_EQ(recv(world.rank(1), 0, 1, into.data(), kBytes, 1), Post::posted);
+  std::vector<std::vector<Completion>> done;
+  while (into[0] != 'x') world.poll(done);
+  world.rank(1).cancel(1);
+  ASSERT_EQ(recv(world.rank(1), 0, 1, next.data(), kBytes, 2), Post::posted);
+  ASSERT_EQ(send(world.rank(0), 1, 1, second.data(), kBytes, 2), Post::posted);
+  EXPECT_EQ(world.wait(1, 1).at(0).code, Code::ok);
+  EXPECT_EQ(next, second);
+  EXPECT_EQ(into.back(), '\0');
+  EXPECT_EQ(world.wait(0, 2).size(), 2u);  // the first was streamed to nobody
+}
+
 TEST(ShmFailures, CompletionsOfACancelledChannelDoNotFollow) {
   ShmWorld world(2);
   std::vector<char> data(100000, 'x'), into(100000);

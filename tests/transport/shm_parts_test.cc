@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <random>
@@ -100,8 +101,9 @@ TEST(Ring, CellsArriveOnceInOrderAndTheWriterNeverOvertakes) {
   alignas(kLine) static uint64_t consumed = 0;
   RingWriter writer(cells.data(), &consumed);
   RingReader reader(cells.data(), &consumed);
+  std::atomic<bool> stop{false};
   std::thread other([&] {
-    for (uint64_t i = 0; i < kCells;) {
+    for (uint64_t i = 0; i < kCells && !stop.load();) {
       if (!writer.has_room()) {
         std::this_thread::yield();
         continue;
@@ -127,6 +129,7 @@ TEST(Ring, CellsArriveOnceInOrderAndTheWriterNeverOvertakes) {
     reader.pop();
     ++i;
   }
+  stop.store(true);
   other.join();
   EXPECT_EQ(reader.peek(), nullptr);
 }
