@@ -9,9 +9,17 @@
 namespace tutti::internal {
 namespace {
 
+// Steps that are ready or have to wait: room for so many from the start, so that a rare moment allocates nothing.
+constexpr size_t kUsualSteps = 1024;
+
 Ticket ticket_of(uint32_t work_id, uint32_t step) { return static_cast<uint64_t>(work_id) << 32 | step; }
 
 }  // namespace
+
+Engine::Engine(Transport& transport, EngineEvents& events) : transport_(transport), events_(events) {
+  for (std::vector<StepRef>* steps : {&ready_, &later_, &retry_}) steps->reserve(kUsualSteps);
+  running_.reserve(kUsualSteps);
+}
 
 uint32_t Engine::add(Work* work) {
   if (free_ids_.empty()) {

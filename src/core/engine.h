@@ -27,7 +27,7 @@ class EngineEvents {
 
 class Engine {
  public:
-  Engine(Transport& transport, EngineEvents& events) : transport_(transport), events_(events) {}
+  Engine(Transport& transport, EngineEvents& events);
 
   // Works are known to completions by number.
   uint32_t add(Work* work);

@@ -2,6 +2,7 @@
 // allocates in steady state. Owner's thread.
 #pragma once
 
+#include <cstddef>
 #include <deque>
 
 namespace tutti::internal::shm {
@@ -49,6 +50,10 @@ class Pool {
     return *free_.pop_front();
   }
   void give(T& item) { free_.push_front(item); }
+  // Room for `count` more from now on.
+  void fill(size_t count) {
+    for (size_t i = 0; i < count; ++i) give(items_.emplace_back());
+  }
 
  private:
   class Stack {

@@ -9,7 +9,9 @@
 namespace tutti::internal::shm {
 
 Outbox::Outbox(Region& region, Completions& completions)
-    : region_(region), completions_(completions), arena_(region.at<std::byte>(region.layout().arena_offset())) {}
+    : region_(region), completions_(completions), arena_(region.at<std::byte>(region.layout().arena_offset())) {
+  for (size_t i = 0; i < kUsualRequests; ++i) add_send();
+}
 
 Post Outbox::send(const SendRequest& request, std::span<Peer* const> peers) {
   for (Peer* peer : peers)
@@ -57,12 +59,18 @@ Post Outbox::offer(const SendRequest& request, std::span<Peer* const> peers) {
   return Post::posted;
 }
 
+void Outbox::add_send() {
+  const auto index = static_cast<uint32_t>(sends_.size());
+  Send& send = sends_.emplace_back();
+  send.id.index = index;
+  send.readers.reserve(kUsualReaders);
+  free_sends_.push_back(index);
+}
+
 Outbox::Send* Outbox::take() {
   if (free_sends_.empty()) {
     if (sends_.size() == kMaxSends) return nullptr;
-    const auto index = static_cast<uint32_t>(sends_.size());
-    sends_.emplace_back().id.index = index;
-    free_sends_.push_back(index);
+    add_send();
   }
   Send& send = sends_[free_sends_.back()];
   free_sends_.pop_back();

@@ -64,6 +64,7 @@ class Outbox {
   Post stage(const SendRequest& request, std::span<Peer* const> peers, uint32_t slot);
   Post offer(const SendRequest& request, std::span<Peer* const> peers);
   Send* take();
+  void add_send();
   Send* find(const SendId& id);
   void reader_done(Send& send, size_t reader);
   void retire(Send& send);

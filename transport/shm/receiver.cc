@@ -18,18 +18,23 @@ constexpr int kSmallCapacity = 4;
 Receiver::Receiver(Connector& connector, Completions& completions)
     : connector_(connector),
       completions_(completions),
-      scratch_(std::make_unique_for_overwrite<std::byte[]>(kMaxOperands * kReadChunkBytes)) {}
+      scratch_(std::make_unique_for_overwrite<std::byte[]>(kMaxOperands * kReadChunkBytes)) {
+  for (size_t i = 0; i < kUsualRequests; ++i) add_request(kSmallCapacity);
+  unexpected_.fill(kUsualRequests);
+}
+
+void Receiver::add_request(int capacity) {
+  Request& fresh = requests_.emplace_back();
+  fresh.index = static_cast<uint32_t>(requests_.size() - 1);
+  fresh.capacity = capacity;
+  fresh.operands = std::make_unique<Operand[]>(static_cast<size_t>(capacity));
+  (capacity == kSmallCapacity ? free_small_ : free_large_).push_back(&fresh);
+}
 
 Request& Receiver::acquire(int operand_count) {
   const int capacity = operand_count <= kSmallCapacity ? kSmallCapacity : kMaxOperands;
   auto& free = capacity == kSmallCapacity ? free_small_ : free_large_;
-  if (free.empty()) {
-    Request& fresh = requests_.emplace_back();
-    fresh.index = static_cast<uint32_t>(requests_.size() - 1);
-    fresh.capacity = capacity;
-    fresh.operands = std::make_unique<Operand[]>(static_cast<size_t>(capacity));
-    free.push_back(&fresh);
-  }
+  if (free.empty()) add_request(capacity);
   Request& request = *free.back();
   free.pop_back();
   request.live = true;

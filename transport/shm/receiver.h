@@ -42,6 +42,7 @@ class Receiver {
   enum class Progress : uint8_t { more, finished, stopped };
 
   Request& acquire(int operand_count);
+  void add_request(int capacity);
   void release(Request& request);
   // The message of one operand of a request that is being posted: there already, or waited for.
   void expect(Request& request, Operand& operand, Peer& peer, uint64_t match);

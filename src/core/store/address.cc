@@ -124,11 +124,13 @@ Address local_address(int fd) { return named_by(getsockname, fd); }
 Address remote_address(int fd) { return named_by(getpeername, fd); }
 
 bool is_own_address(const Address& address) {
-  const Address plain = address.unmapped().with_port(0);
+  const Address plain = address.unmapped().with_port(1);
   if (plain.is_loopback()) return true;
-  // Binding succeeds for the machine's own addresses only, whichever interface or table they hang on.
-  const Socket probe(socket(plain.family(), SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP));
-  return probe && bind(probe.fd(), reinterpret_cast<const sockaddr*>(&plain.storage), plain.length) == 0;
+  // What is sent to an own address comes from that address; nothing is sent here.
+  const Socket probe(socket(plain.family(), SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDP));
+  if (!probe || connect(probe.fd(), reinterpret_cast<const sockaddr*>(&plain.storage), plain.length) != 0) return false;
+  const Address near = local_address(probe.fd());
+  return near.is_loopback() || near.host() == plain.host();
 }
 
 std::vector<Address> interface_addresses() {

@@ -113,7 +113,7 @@ Status Joining::blocked(const Listening& listening) {
     return {};
   }
   if (!attempt.text.empty()) last_try_ += "; " + attempt.text;
-  if (now_us() - started_us_ < kPatienceUs) return {};
+  if (attempt.kind == Attempt::Kind::ending || now_us() - started_us_ < kPatienceUs) return {};
   return Status(Code::out_of_resources,
                 fmt::format("rank 0 cannot serve the store of {} ranks: {}", rendezvous_.size, last_try_));
 }

@@ -116,7 +116,7 @@ class Entrance {
       return again();
     }
     const std::string text = fmt::format("the store at {} refuses: {}", where_, answer->body);
-    if (answer->count != 0) return outcome(Attempt::Kind::again, text);
+    if (answer->count != 0) return outcome(Attempt::Kind::ending, text);
     Attempt result = outcome(Attempt::Kind::refused, text);
     result.status = answer->rank >= 0 ? Status::peer_failed(answer->rank, text) : Status(answer->code, text);
     return result;

@@ -18,7 +18,8 @@ struct Reached {
 struct Attempt {
   enum class Kind {
     reached,
-    again,     // nothing there, or not ready, or on its way out: another try may succeed
+    again,     // nothing there, or not ready: another try may succeed
+    ending,    // a store of this job whose world is on its way out: what comes next will listen there
     foreign,   // something else answers there, or a tutti of another protocol
     stranger,  // a store that does not know this secret
     refused,   // the store has said no, or this process is at a limit: `status`
