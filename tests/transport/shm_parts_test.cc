@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "src/base/clock.h"
 #include "transport/shm/address.h"
 #include "transport/shm/arena.h"
 #include "transport/shm/copy.h"
@@ -114,11 +115,14 @@ TEST(Ring, CellsArriveOnceInOrderAndTheWriterNeverOvertakes) {
       ++i;
     }
   });
+  const Deadline deadline = Deadline::after_us(20'000'000);
   for (uint64_t i = 0; i < kCells;) {
     const Cell* const cell = reader.peek();
     if (cell == nullptr) {
       std::this_thread::yield();
-      continue;
+      if (!deadline.passed()) continue;
+      ADD_FAILURE() << "cell " << i << " does not come";
+      break;
     }
     uint64_t payload = 0;
     std::memcpy(&payload, cell->payload.data() + 32, sizeof payload);
