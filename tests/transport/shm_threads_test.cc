@@ -109,14 +109,16 @@ TEST(ShmThreads, RanksOnThreadsReduceWhatTheySendEachOther) {
   constexpr int kRanks = 4;
   const unsigned seed = static_cast<unsigned>(::testing::UnitTest::GetInstance()->random_seed());
   SCOPED_TRACE(::testing::Message() << "seed " << seed);
-  ShmWorld world(kRanks);
-  std::vector<std::thread> threads;
-  for (int r = 0; r < kRanks; ++r)
-    threads.emplace_back([&, r] {
-      Member member(world.rank(r), r, kRanks, seed);
-      member.run(150);
-    });
-  for (auto& thread : threads) thread.join();
+  for (const bool read_processes : {true, false}) {
+    ShmWorld world(kRanks, read_processes);
+    std::vector<std::thread> threads;
+    for (int r = 0; r < kRanks; ++r)
+      threads.emplace_back([&, r] {
+        Member member(world.rank(r), r, kRanks, seed);
+        member.run(100);
+      });
+    for (auto& thread : threads) thread.join();
+  }
 }
 
 TEST(ShmThreads, EveryRankConnectsToEveryOtherAtOnce) {

@@ -7,12 +7,15 @@
 #include <span>
 #include <vector>
 
+#include "transport/shm/tuning.h"
 #include "transport/transport.h"
 
 namespace tutti::internal::shm {
 
 class Completions {
  public:
+  Completions() { entries_.reserve(kUsualRequests); }
+
   void push(uint64_t channel, const Completion& completion) { entries_.push_back({channel, completion}); }
 
   size_t take(std::span<Completion> into) {

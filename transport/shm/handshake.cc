@@ -77,9 +77,10 @@ Result<Acquaintance> Handshake::meet(int socket, const Packet& packet, Received&
   met.access.pid = credentials->pid;
   // Rules that could be read (ptrace_scope, capabilities, seccomp, namespaces) are many: only a trial tells.
   uint64_t value = 0;
-  met.access.we_read = credentials->pid > 0 &&
-                       read_process(credentials->pid, packet.probe_address, &value, sizeof value) == 0 &&
-                       value == packet.probe_value;
+  met.access.we_read =
+      met.mapping.same_process ||
+      (credentials->pid > 0 && read_process(credentials->pid, packet.probe_address, &value, sizeof value) == 0 &&
+       value == packet.probe_value);
   met.access.it_reads = packet.can_read != 0;
   met.process = std::move(received.fds[1]);
   return met;

@@ -15,6 +15,7 @@
 #include "transport/shm/inbox.h"
 #include "transport/shm/region.h"
 #include "transport/shm/ring.h"
+#include "transport/shm/tuning.h"
 
 namespace tutti::internal::shm {
 
@@ -36,7 +37,7 @@ enum class PeerState : uint8_t {
 // What both ends have found out about reading each other's ordinary memory.
 struct PeerAccess {
   pid_t pid = 0;         // in our PID namespace
-  bool we_read = false;  // by process_vm_readv, probed
+  bool we_read = false;  // by process_vm_readv, probed; or directly, in the same process
   bool it_reads = false;
 };
 
@@ -49,7 +50,10 @@ class Peer {
         layout_(own.layout()),
         out_(at<Cell>(layout_.ring_offset(own_rank)), at<uint64_t>(layout_.consumed_offset(own_rank))),
         in_(own.at<Cell>(layout_.ring_offset(peer_rank)), own.at<uint64_t>(layout_.consumed_offset(peer_rank))),
-        doorbell_(at<uint32_t>(layout_.doorbell_offset())) {}
+        doorbell_(at<uint32_t>(layout_.doorbell_offset())) {
+    backlog_.reserve(kUsualRequests);
+    releases_.reserve(kUsualRequests);
+  }
 
   const int rank;
   // Stored by the connector's threads, read by all; relaxed suffices: nothing else is published with it but `left`,
@@ -58,7 +62,7 @@ class Peer {
 
   const PeerAccess& access() const { return access_; }
   bool same_process() const { return mapping_.same_process; }
-  bool can_read_us() const { return same_process() || access_.it_reads; }
+  bool can_read_us() const { return access_.it_reads; }
 
   // Memory of the peer's region.
   const std::byte* slot(uint64_t slot_number) const {
