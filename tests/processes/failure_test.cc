@@ -45,7 +45,7 @@ TEST(Failure, KilledInTheMiddleOfALargeAllReduce) {
 }
 
 TEST(Failure, StoppedRankIsATimeoutThatNamesIt) {
-  Job job(3, kWorker, {"loop", "all_reduce", "4096", "1000"});
+  Job job(3, kWorker, {"loop", "all_reduce", "64", "1000"});
   wait_until_started(job);
   job.mark();
   job.signal(1, SIGSTOP);
