@@ -1,6 +1,5 @@
 #include "src/run/supervisor.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
 #include <signal.h>
@@ -8,11 +7,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 
-#include "src/core/store/handshake.h"
-#include "src/core/store/listener.h"
 #include "src/run/say.h"
 #include "src/run/signals.h"
 
@@ -42,7 +38,7 @@ Supervisor::Supervisor(const RunOptions& options, const Inherited& inherited, Un
 
 int Supervisor::run() {
   if (const Status status = prepare(); !status.ok()) {
-    say(status.message());
+    print_error(launcher_line(status.message()));
     return kExitLauncher;
   }
   start_ranks();
@@ -56,92 +52,6 @@ void Supervisor::say(const std::string& message) {
     output_->add_line(line);
   else
     print_error(line);
-}
-
-// ---- Before the ranks -------------------------------------------------------------------------------------------
-
-Status Supervisor::prepare() {
-  TUTTI_RETURN_IF_ERROR(become_subreaper());
-  // Each rank takes a few descriptors here; the ranks themselves get the limit that we were given.
-  const rlimit files{inherited_.files.rlim_max, inherited_.files.rlim_max};
-  setrlimit(RLIMIT_NOFILE, &files);
-  auto signals = open_signals();
-  TUTTI_RETURN_IF_ERROR(signals.status());
-  signals_ = std::move(*signals);
-  auto deaths = DeathWatch::create();
-  TUTTI_RETURN_IF_ERROR(deaths.status());
-  deaths_ = std::move(*deaths);
-  if (options_.bind_cores) {
-    auto cores = allowed_cores();
-    TUTTI_RETURN_IF_ERROR(cores.status());
-    cores_ = std::move(*cores);
-  }
-  if (options_.tag_output) {
-    auto output = TaggedOutput::create(STDOUT_FILENO, STDERR_FILENO);
-    TUTTI_RETURN_IF_ERROR(output.status());
-    output_ = std::move(*output);
-  }
-  job_.size = options_.ranks;
-  job_.secret = fresh_secret();
-  return start_store();
-}
-
-Status Supervisor::start_store() {
-  Listening listening = listen_on(0, Reach::loopback);
-  TUTTI_RETURN_IF_ERROR(listening.status());
-  job_.port = listening.listeners.port;
-  StoreOptions options;
-  options.size = job_.size;
-  options.credentials = {job_.secret, fmt::format("port {}", job_.port)};
-  auto server = StoreServer::start(std::move(options), std::move(listening.listeners));
-  TUTTI_RETURN_IF_ERROR(server.status());
-  store_ = std::move(*server);
-  return Status();
-}
-
-void Supervisor::start_ranks() {
-  job_end_ = Deadline::after_us(options_.timeout_us);
-  const std::vector<CpuList> places = options_.bind_cores ? bindings(cores_, options_.ranks) : std::vector<CpuList>();
-  const UniqueFd null(open("/dev/null", O_RDWR | O_CLOEXEC));
-  if (!null) return fail(kExitLauncher, fmt::format("cannot open /dev/null: {}", std::strerror(errno)));
-  for (int rank = 0; rank < options_.ranks && stage_ == Stage::running; ++rank) {
-    start_rank(rank, places, null.get());
-    reap();  // one that failed already spares us the rest
-  }
-  // Rank 0 alone reads: when it has gone, whoever writes to it shall know.
-  input_ = UniqueFd();
-  dup2(null.get(), STDIN_FILENO);
-}
-
-Result<UniqueFd> Supervisor::output_of(int rank, TaggedOutput::Stream stream) {
-  if (output_) return output_->add(rank, stream);
-  return UniqueFd();
-}
-
-void Supervisor::start_rank(int rank, const std::vector<CpuList>& places, int null_fd) {
-  const RankEnvironment environment(rank, job_, options_.environment);
-  auto out = output_of(rank, TaggedOutput::Stream::out);
-  auto err = output_of(rank, TaggedOutput::Stream::err);
-  for (const Status& status : {out.status(), err.status()})
-    if (!status.ok()) return fail(kExitLauncher, status.message());
-  std::optional<CpuMask> mask;
-  if (!places.empty()) mask.emplace(places[rank]);
-  Start start;
-  start.command = &options_.command;
-  start.environment = environment.pointers();
-  start.binding = mask ? &*mask : nullptr;
-  start.inherited = &inherited_;
-  start.in = rank == 0 ? input_.get() : null_fd;
-  if (output_) start.out = out->get();
-  if (output_) start.err = err->get();
-  const Started started = start_process(start);
-  if (started.pid < 0) {
-    const StartFailure failure = explain(started, options_.command, environment.bytes());
-    return fail(failure.exit_status, failure.message);
-  }
-  ranks_.push_back({started.pid, true});
-  ++running_count_;
-  if (const Status status = deaths_->add(started.pid); !status.ok()) fail(kExitLauncher, status.message());
 }
 
 // ---- While they run ---------------------------------------------------------------------------------------------
@@ -179,8 +89,9 @@ void Supervisor::wait_for_something() {
   std::vector<pollfd> polls{{signals_.get(), POLLIN, 0}, {deaths_->fd(), POLLIN, 0}};
   if (front_) polls.push_back({front_.get(), POLLIN, 0});
   if (output_) output_->add_polls(polls);
-  const Deadline deadline = std::min({stage_end_, job_end_, abandon_output_});
-  poll(polls.data(), polls.size(), deadline.poll_ms(kLongestWaitMs));
+  poll(polls.data(), polls.size(),
+       std::min({stage_end_.poll_ms(kLongestWaitMs), job_end_.poll_ms(kLongestWaitMs),
+                 abandon_output_.poll_ms(kLongestWaitMs), give_up_.poll_ms(kLongestWaitMs)}));
   if (front_ && polls[2].revents != 0) {
     front_ = UniqueFd();
     abandon_output_ = Deadline::after_us(kGraceUs);

@@ -168,8 +168,8 @@ TEST_F(Killed, AtAnyMomentNothingIsLeft) {
   const unsigned seed = given ? static_cast<unsigned>(std::atoll(given)) : std::random_device()();
   std::printf("TUTTI_TEST_SEED=%u\n", seed);
   std::mt19937 random(seed);
-  for (int round = 0; round < 40; ++round) {
-    Launched run(shell(8, kFamily));
+  for (int round = 0; round < 20; ++round) {
+    Launched run(shell(4, kFamily));
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 60'000));
     const pid_t warden = round % 2 ? run.warden() : -1;
     kill(warden > 0 ? warden : run.pid(), SIGKILL);
