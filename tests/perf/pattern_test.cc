@@ -93,6 +93,22 @@ TEST(Pattern, PartialResultsOfSmallFloatsAreExactInTheTypeItself) {
   }
 }
 
+TEST(Pattern, NoProductCanLeaveTheRangeWhateverItsElements) {
+  // float16 has exponents from -14 to 15: with one power of two a rank, 14 ranks may bring one.
+  const Pattern pattern(TUTTI_FLOAT16, TUTTI_PRODUCT, 100, true);
+  int ranks_with_powers = 0;
+  for (int rank = 0; rank < 100; ++rank) {
+    bool has_power = false;
+    for (const uint16_t bits : as<uint16_t>(input(pattern, rank, 5, 100))) {
+      const double magnitude = std::fabs(decode(bits, kFloat16));
+      EXPECT_TRUE(magnitude == 0.5 || magnitude == 1 || magnitude == 2) << magnitude;
+      has_power |= magnitude != 1;
+    }
+    ranks_with_powers += has_power ? 1 : 0;
+  }
+  EXPECT_EQ(ranks_with_powers, 14);
+}
+
 TEST(Pattern, DiffersByRankElementAndCall) {
   const Pattern pattern(TUTTI_INT64, TUTTI_SUM, 4, true);
   std::set<int64_t> seen;
