@@ -160,6 +160,10 @@ class Transport {
   // A peer that failed since the last call, each reported once; peer -1: none. May be called on any thread.
   virtual PeerFailure take_failure() = 0;
 
+  // Whether something posted here cannot complete before this peer has sent or taken something. For messages to people;
+  // a transport that does not know says yes.
+  virtual bool waits_for(int peer) const { return peer >= 0; }
+
   // For waiting: sleeps until a peer may have sent something or `deadline`, a fraction of a millisecond at least and
   // some milliseconds at most. Called when polling has found nothing for long. May be called without the owner's lock.
   virtual void idle(Deadline deadline) = 0;

@@ -180,16 +180,21 @@ void Context::check_time(Work& work, int64_t now) {
   const Work& shown = work.then ? *work.then : work;
   const int64_t waited_us = now - work.started_us;
   if (work.deadline.passed()) {
-    const std::vector<int> ranks = awaited_ranks(work);
-    work.group().fail(Status(Code::timeout,
-                             fmt::format("{} is not done after {:.3f} s: rank {} waits for {}",
-                                         internal::describe(shown), double(waited_us) * 1e-6, rank_, rank_list(ranks))),
-                      true);
+    work.group().fail(
+        Status(Code::timeout, fmt::format("{} is not done after {:.3f} s: rank {} waits for {}",
+                                          internal::describe(shown), double(waited_us) * 1e-6, rank_, missing(work))),
+        true);
   } else if (!work.warned && waited_us > config_.warn_after_us()) {
     work.warned = true;
     log_warn("{} has waited {:.0f} s for {}; the last operations here: {}", internal::describe(shown),
-             double(waited_us) * 1e-6, rank_list(awaited_ranks(work)), work.group().history());
+             double(waited_us) * 1e-6, missing(work), work.group().history());
   }
+}
+
+std::string Context::missing(const Work& work) const {
+  std::vector<int> ranks = awaited_ranks(work);
+  std::erase_if(ranks, [&](int rank) { return !transport_->waits_for(rank); });
+  return rank_list(ranks);
 }
 
 std::string Context::describe() const {

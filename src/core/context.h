@@ -87,6 +87,8 @@ class Context : private EngineEvents {
   void act_on(const Notice& notice);
   void peer_failed(const Notice& notice);
   void check_time(Work& work, int64_t now);
+  // "rank 2": those of the work's peers that have not come.
+  std::string missing(const Work& work) const;
 
   ContextLock& lock_;
   Config config_;

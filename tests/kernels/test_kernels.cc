@@ -46,6 +46,7 @@ TEST(Kernels, ExistForDefinedPairsOnly) {
 }
 
 TEST(Kernels, AreOthersOnEachInstructionSet) {
+  std::cout << "best instruction set: " << kernel_target_name() << "\n";
   std::vector<ReduceKernel> kernels;
   on_each_target([&] { kernels.push_back(kernel_for(DataType::float32, ReduceOp::sum)); });
   const size_t count = kernels.size();

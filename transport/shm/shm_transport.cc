@@ -152,8 +152,13 @@ bool ShmTransport::drain(Peer& peer) {
   return found;
 }
 
+bool ShmTransport::waits_for(int rank) const {
+  const Peer* const peer = connector_->peer(rank);
+  return peer != nullptr && (!peer->inbox.posted.empty() || outbox_.waits_for(*peer));
+}
+
 void ShmTransport::check_left(Peer& peer) {
-  if (peer.inbox.posted.empty() && !outbox_.waits_for(peer)) return;
+  if (!waits_for(peer.rank)) return;
   connector_->fail(peer, "it has left the world in the middle of an operation");
 }
 

@@ -46,6 +46,7 @@ class ShmTransport final : public Transport {
   void forget(uint64_t channel) override;
   void disconnect(int peer) override;
   PeerFailure take_failure() override;
+  bool waits_for(int peer) const override;
   void idle(Deadline deadline) override;
 
  private:

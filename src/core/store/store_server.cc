@@ -226,7 +226,8 @@ bool StoreServer::take_messages(uint64_t id, Connection& connection) {
   return true;
 }
 
-void StoreServer::drop(uint64_t id, const std::string& why) {
+// Takes its own copy of `why`, which may lie in the connection that goes.
+void StoreServer::drop(uint64_t id, std::string why) {
   connections_.erase(id);
   limited_.erase(id);
   dirty_.erase(id);

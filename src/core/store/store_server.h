@@ -79,7 +79,7 @@ class StoreServer : private Postbox {
   bool greet(Connection& connection);
   bool check_proof(Connection& connection);
   bool take_messages(uint64_t id, Connection& connection);
-  void drop(uint64_t id, const std::string& why);
+  void drop(uint64_t id, std::string why);
   void drop_expired();
   void write_dirty();
   bool write(uint64_t id, Connection& connection);
