@@ -104,6 +104,14 @@ TEST(Program, PrintsOneRowASizeAndNoProgressIntoAPipe) {
   EXPECT_THAT(ran.out + ran.err, Not(HasSubstr("\r")));
 }
 
+TEST(Program, ShowsAProgressLineOnATerminal) {
+  // script makes a terminal for what it runs.
+  const Ran ran =
+      shell("script -qec '" + std::string(kRun) + " -n 2 " + kPerf + " all_reduce -b 8 -e 16 -n 5' /dev/null");
+  EXPECT_EQ(ran.status, 0) << ran.out;
+  EXPECT_THAT(ran.out, HasSubstr("\r\033[K1 of 2 sizes done, measuring 16 bytes"));
+}
+
 TEST(Program, JsonRowsHaveTheColumnsAndWhereTheyComeFrom) {
   const auto all = rows(3, "reduce -b 1K -e 2K -n 5 -d int32 -o max -r 1 -c");
   ASSERT_EQ(all.size(), 2U);
