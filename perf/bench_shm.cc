@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "src/base/clock.h"
+#include "src/base/cpu_relax.h"
 #include "transport/shm/shm_transport.h"
 
 namespace tutti::internal {
@@ -129,6 +130,7 @@ class Rank {
     for (size_t i = 0; i < count; ++i)
       if (done[i].code != Code::ok) fail("a message failed");
     pending_ -= static_cast<int>(count);
+    if (count == 0) cpu_relax();
   }
 
   int rank_;
@@ -194,8 +196,8 @@ Figure measure(Rank& self, Step step, size_t bytes, bool window) {
 }
 
 void run(Rank& self, const std::string& filter) {
-  const std::array<size_t, 14> sizes{8,     64,    256,   512,    1024,    4096,    8192,
-                                     16384, 32768, 65536, 262144, 1 << 20, 4 << 20, kMostBytes};
+  const std::array<size_t, 16> sizes{8,    64,    128,   220,   256,    512,     1024,    4096,
+                                     8192, 16384, 32768, 65536, 262144, 1 << 20, 4 << 20, kMostBytes};
   if (self.rank() == 0) std::printf("%-8s %-7s %10s %10s %10s\n", "what", "memory", "bytes", "median", "least");
   const auto row = [&](const char* what, bool window, size_t bytes, Figure figure) {
     if (self.rank() == 0)

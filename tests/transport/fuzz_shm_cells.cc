@@ -62,7 +62,7 @@ class Stage {
   }
   // One byte each for kind, length, slot and match, then the payload; zeros where the input ends.
   static shm::Cell next_cell(const uint8_t*& data, size_t& size) {
-    std::array<uint8_t, 4 + shm::kInlineBytes> bytes{};
+    std::array<uint8_t, 4 + shm::kCellBytes> bytes{};
     const size_t taken = std::min(size, bytes.size());
     std::memcpy(bytes.data(), data, taken);
     data += taken;
@@ -74,7 +74,7 @@ class Stage {
     cell.released = bytes[2];
     cell.channel = 1;
     cell.match = bytes[3] % 4;
-    std::memcpy(cell.payload.data(), bytes.data() + 4, shm::kInlineBytes);
+    std::memcpy(cell.payload.data(), bytes.data() + 4, shm::kCellBytes);
     return cell;
   }
 

@@ -111,8 +111,8 @@ TEST_P(ShmForms, ReductionTakesOperandsInOrder) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, ShmForms,
-                         ::testing::Combine(::testing::Values(0, 4, 40, 44, 512, 516, 32768, 32772, 65536, 100004,
-                                                              1 << 20, (3 << 20) + 12),
+                         ::testing::Combine(::testing::Values(0, 4, 40, 44, 100, 160, 220, 224, 512, 516, 32768, 32772,
+                                                              65536, 100004, 1 << 20, (3 << 20) + 12),
                                             ::testing::Bool()));
 
 TEST(ShmMessages, LengthsThatDifferAreToldToBothEnds) {

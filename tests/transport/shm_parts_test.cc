@@ -138,6 +138,25 @@ TEST(Ring, CellsArriveOnceInOrderAndTheWriterNeverOvertakes) {
   EXPECT_EQ(reader.peek(), nullptr);
 }
 
+TEST(Ring, LinesGoWithTheirCellAcrossTheEnd) {
+  alignas(kLine) std::array<Cell, kRingCells> cells{};
+  alignas(kLine) uint64_t consumed = 0;
+  RingWriter writer(cells.data(), &consumed);
+  RingReader reader(cells.data(), &consumed);
+  for (uint32_t i = 0; i < 10 * kRingCells; ++i) {  // 4 and 3 cells in turn: every position, also across the end
+    const uint32_t lines = 3 - i % 2;
+    ASSERT_TRUE(writer.has_room(1 + lines));
+    for (uint32_t n = 0; n < lines; ++n) std::memset(writer.line(n), static_cast<int>(i + n), kLineBytes);
+    writer.publish(lines);
+    ASSERT_NE(reader.peek(), nullptr);
+    for (uint32_t n = 0; n < lines; ++n)
+      ASSERT_TRUE(std::all_of(reader.line(n), reader.line(n) + kLineBytes,
+                              [&](std::byte b) { return b == static_cast<std::byte>(i + n); }));
+    reader.pop(lines);
+    ASSERT_EQ(reader.peek(), nullptr);
+  }
+}
+
 TEST(Ring, AFullRingStopsTheWriterUntilAQuarterIsTaken) {
   alignas(kLine) std::array<Cell, kRingCells> cells{};
   alignas(kLine) uint64_t consumed = 0;
@@ -156,10 +175,10 @@ TEST(Ring, AFullRingStopsTheWriterUntilAQuarterIsTaken) {
 }
 
 TEST(CopySmall, CopiesExactlyTheBytes) {
-  for (size_t bytes = 0; bytes <= kInlineBytes; ++bytes) {
+  for (size_t bytes = 0; bytes <= kCellBytes; ++bytes) {
     std::vector<unsigned char> from(bytes);
     for (size_t i = 0; i < bytes; ++i) from[i] = static_cast<unsigned char>(i + 1);
-    std::vector<unsigned char> to(kInlineBytes + 8, 0xee);
+    std::vector<unsigned char> to(kCellBytes + 8, 0xee);
     copy_small(to.data(), from.data(), bytes);
     EXPECT_TRUE(std::equal(from.begin(), from.end(), to.begin())) << bytes;
     EXPECT_TRUE(std::all_of(to.begin() + static_cast<ptrdiff_t>(bytes), to.end(), [](auto b) { return b == 0xee; }))

@@ -46,7 +46,7 @@ void forbid(long call, int error) {
   ASSERT_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
 }
 
-constexpr std::array<size_t, 8> kSizes{0, 1, 40, 41, 5000, 16385, 300001, (5 << 20) + 3};
+constexpr std::array<size_t, 9> kSizes{0, 1, 40, 41, 220, 5000, 16385, 300001, (5 << 20) + 3};
 
 // Every rank sends every size from window and heap to the next rank, and checks what the one before sent.
 void exchange_all_sizes(ProcessRank& self) {

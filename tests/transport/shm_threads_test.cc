@@ -42,7 +42,7 @@ class Member {
   // All ranks draw the same sizes from the same seed.
   void run(uint64_t rounds) {
     for (uint64_t round = 1; round <= rounds && !failed_; ++round) {
-      constexpr std::array<size_t, 8> kElements{0, 2, 10, 11, 1000, 5000, 20000, kMost};
+      constexpr std::array<size_t, 10> kElements{0, 2, 10, 11, 40, 55, 1000, 5000, 20000, kMost};
       const size_t elements = kElements[random_() % kElements.size()];
       const bool window = random_() % 2 == 0;
       exchange(round, elements, window);

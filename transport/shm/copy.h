@@ -9,7 +9,7 @@
 
 namespace tutti::internal::shm {
 
-// At most kInlineBytes, by two overlapping moves: memcpy's call costs as much as the rest of a small message.
+// At most 48 bytes, by two overlapping moves: memcpy's call costs as much as the rest of a small message.
 inline void copy_small(void* to, const void* from, size_t bytes) {
   auto* const t = static_cast<std::byte*>(to);
   const auto* const f = static_cast<const std::byte*>(from);

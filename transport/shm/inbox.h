@@ -20,12 +20,21 @@ namespace tutti::internal::shm {
 class Peer;
 struct Request;
 
+// A message as it came, in private memory: cell and lines put together.
+struct Message {
+  CellKind kind{};
+  uint8_t length = 0;
+  uint64_t channel = 0;
+  uint64_t match = 0;
+  alignas(8) std::array<std::byte, kInlineBytes> payload;
+};
+
 struct Operand : Links<Operand> {
   Request* request = nullptr;
   Peer* peer = nullptr;               // null: local memory
   const std::byte* source = nullptr;  // where the bytes can be read; null: only the kernel can (or not there yet)
   uint64_t match = 0;
-  Cell message{};                 // what came
+  Message message;                // what came
   uint64_t streamed_bytes = 0;    // of a stream: how many have come
   std::vector<std::byte> bounce;  // of a stream that cannot be used as it comes
   bool posted = false;            // in its peer's list of posted operands
@@ -52,7 +61,7 @@ struct Request : Links<Request> {
 
 // A message that no receive was posted for.
 struct Unexpected : Links<Unexpected> {
-  Cell message{};
+  Message message;
 };
 
 struct Inbox {

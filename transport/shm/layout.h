@@ -24,12 +24,15 @@ inline constexpr uint64_t kMagic = 0x31306d6873747474;  // "tttshm01"
 inline constexpr uint32_t kVersion = 1;
 
 inline constexpr uint32_t kRingCells = 128;
-inline constexpr size_t kInlineBytes = 40;
+inline constexpr size_t kCellBytes = 40;  // of payload
+inline constexpr size_t kLineBytes = 60;  // of payload in a line that follows a cell
+inline constexpr uint32_t kMaxLines = 3;  // that follow
+inline constexpr size_t kInlineBytes = kCellBytes + kMaxLines * kLineBytes;
 inline constexpr uint32_t kMaxSends = 16384;  // offers of one rank under way at a time
 
 enum class CellKind : uint8_t {
   // Messages: what a receive matches.
-  inlined = 1,  // the bytes are in the cell
+  inlined = 1,  // the bytes are in the cell, and in lines that follow it
   staged,       // StagedBody: a slot of the sender's arena, shared by all its readers
   window,       // OfferBody: memory in the sender's region
   memory,       // OfferBody: ordinary memory of the sender's
@@ -51,9 +54,18 @@ struct alignas(kLine) Cell {
   uint16_t released;  // a slot of the reader's arena, plus 1, that the writer is done with; 0: none
   uint64_t channel;
   uint64_t match;
-  std::array<std::byte, kInlineBytes> payload;
+  std::array<std::byte, kCellBytes> payload;
 };
 static_assert(sizeof(Cell) == kLine);
+
+static_assert(offsetof(Cell, turn) == 0 && kLineBytes == sizeof(Cell) - sizeof(Cell::turn));
+
+// How many lines follow the cell of a message with this many bytes inlined. Such a line is a cell of which all but the
+// turn is payload; the turn is kept, so that bytes of a message are never taken for one.
+constexpr uint32_t lines_of(size_t bytes) {
+  return bytes <= kCellBytes ? 0 : static_cast<uint32_t>((bytes - kCellBytes + kLineBytes - 1) / kLineBytes);
+}
+static_assert(lines_of(kInlineBytes) == kMaxLines);
 
 // A send of the offering rank: an index that is used again with the next generation.
 struct SendId {
@@ -91,7 +103,7 @@ struct AckBody {
   uint64_t found_bytes;  // what the reader expected
   uint64_t code;         // Code: ok or mismatch
 };
-inline constexpr size_t kReleasesPerCell = kInlineBytes / sizeof(uint16_t);
+inline constexpr size_t kReleasesPerCell = kCellBytes / sizeof(uint16_t);
 
 struct RegionHeader {
   uint64_t magic;

@@ -10,33 +10,47 @@
 
 namespace tutti::internal::shm {
 
-template <class Body>
-Body body(const Cell& cell) {
+// Of a Cell or a Message.
+template <class Body, class From>
+Body body(const From& from) {
+  static_assert(sizeof(Body) <= kCellBytes);
   Body found;
-  std::memcpy(&found, cell.payload.data(), sizeof found);
+  std::memcpy(&found, from.payload.data(), sizeof found);
   return found;
 }
 
-inline bool is_offer(const Cell& cell) {
-  return cell.kind == CellKind::window || cell.kind == CellKind::memory || cell.kind == CellKind::stream;
+// Copies the cell that `in` has come to, with its lines.
+inline void take_message(const RingReader& in, const Cell& cell, Message& message) {
+  message.kind = cell.kind;
+  message.length = cell.length;
+  message.channel = cell.channel;
+  message.match = cell.match;
+  std::memcpy(message.payload.data(), cell.payload.data(), kCellBytes);
+  if (cell.kind != CellKind::inlined) return;
+  for (uint32_t i = 0; i < lines_of(cell.length); ++i)
+    std::memcpy(message.payload.data() + kCellBytes + i * kLineBytes, in.line(i), kLineBytes);
 }
 
-inline uint64_t message_bytes(const Cell& cell) {
-  switch (cell.kind) {
-    case CellKind::inlined: return cell.length;
-    case CellKind::staged: return body<StagedBody>(cell).bytes;
-    default: return body<OfferBody>(cell).bytes;
+inline bool is_offer(const Message& message) {
+  return message.kind == CellKind::window || message.kind == CellKind::memory || message.kind == CellKind::stream;
+}
+
+inline uint64_t message_bytes(const Message& message) {
+  switch (message.kind) {
+    case CellKind::inlined: return message.length;
+    case CellKind::staged: return body<StagedBody>(message).bytes;
+    default: return body<OfferBody>(message).bytes;
   }
 }
 
-// Null where the bytes are not in our address space. The cell must stay where it is while they are read.
-inline const std::byte* readable(const Peer& peer, const Cell& cell) {
-  switch (cell.kind) {
-    case CellKind::inlined: return cell.payload.data();
-    case CellKind::staged: return peer.slot(body<StagedBody>(cell).slot);
-    case CellKind::window: return peer.base() + body<OfferBody>(cell).where;
+// Null where the bytes are not in our address space. The message must stay where it is while they are read.
+inline const std::byte* readable(const Peer& peer, const Message& message) {
+  switch (message.kind) {
+    case CellKind::inlined: return message.payload.data();
+    case CellKind::staged: return peer.slot(body<StagedBody>(message).slot);
+    case CellKind::window: return peer.base() + body<OfferBody>(message).where;
     case CellKind::memory:
-      return peer.same_process() ? reinterpret_cast<const std::byte*>(body<OfferBody>(cell).where) : nullptr;
+      return peer.same_process() ? reinterpret_cast<const std::byte*>(body<OfferBody>(message).where) : nullptr;
     default: return nullptr;
   }
 }

@@ -14,12 +14,13 @@ Outbox::Outbox(Region& region, Completions& completions)
 }
 
 Post Outbox::send(const SendRequest& request, std::span<Peer* const> peers) {
+  const bool inlined = request.bytes <= kInlineBytes;
+  const uint32_t cells = inlined ? 1 + lines_of(request.bytes) : 1;
   for (Peer* peer : peers)
-    if (!peer->has_room()) return Post::later;
-  if (request.bytes <= kInlineBytes) {
+    if (!peer->has_room(cells)) return Post::later;
+  if (inlined) {
     for (size_t i = 0; i < peers.size(); ++i)
-      peers[i]->write(CellKind::inlined, static_cast<uint8_t>(request.bytes), request.channel, request.to[i].match,
-                      request.data, request.bytes);
+      peers[i]->write_inlined(request.channel, request.to[i].match, request.data, request.bytes);
     return Post::done;
   }
   const size_t most = region_.contains(request.data, request.bytes) ? kStageWindowBytes : kStageMemoryBytes;

@@ -10,7 +10,8 @@ constexpr size_t kReleaseBatch = 8;
 
 }  // namespace
 
-void Peer::publish(CellKind kind, uint8_t length, uint64_t channel, uint64_t match, const void* body, size_t bytes) {
+void Peer::publish(CellKind kind, uint8_t length, uint64_t channel, uint64_t match, const void* body, size_t bytes,
+                   uint32_t lines) {
   Cell& cell = out_.cell();
   copy_small(cell.payload.data(), body, bytes);
   cell.kind = kind;
@@ -22,8 +23,18 @@ void Peer::publish(CellKind kind, uint8_t length, uint64_t channel, uint64_t mat
     cell.released = static_cast<uint16_t>(releases_.back() + 1);
     releases_.pop_back();
   }
-  out_.publish();
+  out_.publish(lines);
   doorbell_.wake_if_asleep();
+}
+
+void Peer::write_inlined(uint64_t channel, uint64_t match, const void* data, size_t bytes) {
+  const auto* const from = static_cast<const std::byte*>(data);
+  const uint32_t lines = lines_of(bytes);
+  for (uint32_t i = 0; i < lines; ++i) {
+    const size_t done = kCellBytes + i * kLineBytes;
+    std::memcpy(out_.line(i), from + done, std::min(kLineBytes, bytes - done));
+  }
+  publish(CellKind::inlined, static_cast<uint8_t>(bytes), channel, match, data, std::min(bytes, kCellBytes), lines);
 }
 
 void Peer::write(CellKind kind, uint8_t length, uint64_t channel, uint64_t match, const void* body, size_t bytes) {
@@ -53,7 +64,7 @@ void Peer::flush() {
   size_t sent = 0;
   for (; sent < backlog_.size() && out_.has_room(); ++sent) {
     const Cell& cell = backlog_[sent];
-    publish(cell.kind, cell.length, cell.channel, cell.match, cell.payload.data(), kInlineBytes);
+    publish(cell.kind, cell.length, cell.channel, cell.match, cell.payload.data(), kCellBytes);
   }
   if (sent > 0) backlog_.erase(backlog_.begin(), backlog_.begin() + static_cast<ptrdiff_t>(sent));
   while (!releases_.empty() && has_room()) send_releases();

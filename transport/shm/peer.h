@@ -78,12 +78,14 @@ class Peer {
     return std::atomic_ref(*word).load(std::memory_order_relaxed) == id.generation;
   }
 
-  bool has_room() { return backlog_.empty() && out_.has_room(); }
-  // Writes a cell; keeps it for flush() when the ring is full. `body`: `bytes` <= kInlineBytes of payload.
+  bool has_room(uint32_t cells = 1) { return backlog_.empty() && out_.has_room(cells); }
+  // Writes a message of `bytes` <= kInlineBytes. Only where there is room for its cell and lines.
+  void write_inlined(uint64_t channel, uint64_t match, const void* data, size_t bytes);
+  // Writes a cell; keeps it for flush() when the ring is full. `body`: `bytes` <= kCellBytes of payload.
   void write(CellKind kind, uint8_t length, uint64_t channel, uint64_t match, const void* body, size_t bytes);
   template <class Body>
   void write(CellKind kind, const Body& body, uint64_t channel = 0, uint64_t match = 0) {
-    static_assert(sizeof(Body) <= kInlineBytes);
+    static_assert(sizeof(Body) <= kCellBytes);
     write(kind, 0, channel, match, &body, sizeof body);
   }
 
@@ -105,7 +107,8 @@ class Peer {
   T* at(size_t offset) const {
     return reinterpret_cast<T*>(mapping_.mapping->base() + offset);
   }
-  void publish(CellKind kind, uint8_t length, uint64_t channel, uint64_t match, const void* body, size_t bytes);
+  void publish(CellKind kind, uint8_t length, uint64_t channel, uint64_t match, const void* body, size_t bytes,
+               uint32_t lines = 0);
   void send_releases();
 
   PeerAccess access_;

@@ -99,9 +99,9 @@ void Receiver::expect(Request& request, Operand& operand, Peer& peer, uint64_t m
     return;
   }
   peer.inbox.unexpected.erase(*early);
-  const Cell message = early->message;
+  operand.message = early->message;
   unexpected_.give(*early);
-  (void)join(operand, message);
+  (void)join(operand);
 }
 
 Post Receiver::begin(Request& request) {
@@ -126,31 +126,33 @@ bool Receiver::on_message(Peer& peer, const Cell& cell) {
     peer.inbox.posted.erase(*operand);
     operand->posted = false;
     Request& request = *operand->request;
-    if (join(*operand, cell) && request.missing == 0) on_all_arrived(request);
-    return true;
-  }
-  if (!cancelled_.empty() && cancelled_.contains(cell.channel)) {
-    done_with(peer, cell, Code::ok, 0);
+    take_message(peer.in(), cell, operand->message);
+    if (join(*operand) && request.missing == 0) on_all_arrived(request);
     return true;
   }
   Unexpected& entry = unexpected_.take();
-  entry.message = cell;
+  take_message(peer.in(), cell, entry.message);
+  if (!cancelled_.empty() && cancelled_.contains(cell.channel)) {
+    done_with(peer, entry.message, Code::ok, 0);
+    unexpected_.give(entry);
+    return true;
+  }
   peer.inbox.unexpected.push_back(entry);
   return true;
 }
 
-bool Receiver::join(Operand& operand, const Cell& cell) {
+bool Receiver::join(Operand& operand) {
   Request& request = *operand.request;
-  if (const uint64_t found = message_bytes(cell); found != request.bytes) {
-    fail_lengths(operand, cell, found);
+  if (const uint64_t found = message_bytes(operand.message); found != request.bytes) {
+    fail_lengths(operand, found);
     return false;
   }
-  operand.message = cell;
-  if (cell.kind == CellKind::stream) {
+  if (operand.message.kind == CellKind::stream) {
     // Bytes that can be used as they come go straight to their place; others wait for the other operands.
     if (request.message_count > 1) operand.bounce.resize(request.bytes);
     const auto index = static_cast<uint32_t>(&operand - request.operands.get());
-    operand.peer->write(CellKind::go, GoBody{body<OfferBody>(cell).id, {request.index, request.generation, index}});
+    operand.peer->write(CellKind::go,
+                        GoBody{body<OfferBody>(operand.message).id, {request.index, request.generation, index}});
     return true;
   }
   operand.arrived = true;
@@ -182,9 +184,9 @@ bool Receiver::advance_work() {
   return true;
 }
 
-void Receiver::fail_lengths(Operand& operand, const Cell& cell, uint64_t found_bytes) {
+void Receiver::fail_lengths(Operand& operand, uint64_t found_bytes) {
   Request& request = *operand.request;
-  done_with(*operand.peer, cell, Code::mismatch, request.bytes);
+  done_with(*operand.peer, operand.message, Code::mismatch, request.bytes);
   drop(request);
   completions_.push(request.channel, {request.ticket, Code::mismatch, found_bytes});
 }
@@ -209,11 +211,11 @@ void Receiver::complete(Request& request, Code code, size_t found_bytes) {
   release(request);
 }
 
-void Receiver::done_with(Peer& peer, const Cell& cell, Code code, uint64_t found_bytes) {
-  if (cell.kind == CellKind::staged)
-    peer.release_slot(body<StagedBody>(cell).slot);
-  else if (cell.kind != CellKind::inlined)
-    peer.write(CellKind::ack, AckBody{body<OfferBody>(cell).id, found_bytes, static_cast<uint64_t>(code)});
+void Receiver::done_with(Peer& peer, const Message& message, Code code, uint64_t found_bytes) {
+  if (message.kind == CellKind::staged)
+    peer.release_slot(body<StagedBody>(message).slot);
+  else if (message.kind != CellKind::inlined)
+    peer.write(CellKind::ack, AckBody{body<OfferBody>(message).id, found_bytes, static_cast<uint64_t>(code)});
 }
 
 void Receiver::leave_lists(Request& request) {

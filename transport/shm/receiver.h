@@ -27,7 +27,7 @@ class Receiver {
   Post receive(const RecvRequest& request, Peer& peer);
   Post reduce(const ReduceRequest& request, std::span<Peer* const> peers);
 
-  // A message came. False: it makes no sense.
+  // A message came: the cell that peer.in() has come to. False: it makes no sense.
   bool on_message(Peer& peer, const Cell& cell);
   bool on_chunk(Peer& peer, const ChunkBody& chunk);
 
@@ -49,10 +49,10 @@ class Receiver {
   // All operands are in place. What post_* answers.
   Post begin(Request& request);
 
-  // Joins a message to the operand that waited for it. False: the lengths differ, and the request is over.
-  bool join(Operand& operand, const Cell& cell);
+  // The operand's message is there. False: the lengths differ, and the request is over.
+  bool join(Operand& operand);
   void on_all_arrived(Request& request);
-  void fail_lengths(Operand& operand, const Cell& cell, uint64_t found_bytes);
+  void fail_lengths(Operand& operand, uint64_t found_bytes);
 
   // One piece of the pass over all operands.
   Progress advance(Request& request);
@@ -67,7 +67,7 @@ class Receiver {
   void complete(Request& request, Code code, size_t found_bytes);
 
   // The reader is done with a message.
-  void done_with(Peer& peer, const Cell& cell, Code code, uint64_t found_bytes);
+  void done_with(Peer& peer, const Message& message, Code code, uint64_t found_bytes);
   void drop(Request& request);
   void leave_lists(Request& request);
 

@@ -147,7 +147,7 @@ bool ShmTransport::drain(Peer& peer) {
                        fmt::format("it sent a cell of kind {} that makes no sense", static_cast<int>(cell->kind)));
       break;
     }
-    peer.in().pop();
+    peer.in().pop(cell->kind == CellKind::inlined ? shm::lines_of(cell->length) : 0);
   }
   return found;
 }
