@@ -10,8 +10,8 @@
 
 namespace tutti::internal {
 
-// Ranks of one node, by loads and stores; fitted to tutti-perf on a machine with 2 cores (docs/perf.md). alpha is what a
-// round costs with posting and completion; gamma is little, since an operand is read and combined in one pass.
+// Ranks of one node, by loads and stores; fitted to tutti-perf on a machine with 2 cores (docs/perf.md). alpha is what
+// a round costs with posting and completion; gamma is little, since an operand is read and combined in one pass.
 inline constexpr CostParameters kSharedMemory{
     .alpha_us = 0.25, .gap_us = 0.05, .beta_us_per_byte = 1.0 / 20e3, .gamma_us_per_byte = 1.0 / 60e3};
 

@@ -47,7 +47,8 @@ Status join(const tutti_init_options* options, tutti_group** world) {
   lock.unlock();
   if (!handle) return handle.status();
   *world = *handle;
-  context.release();  // from now on owned by its groups: the last one to go takes it along (see leave)
+  static_cast<void>(
+      context.release());  // from now on owned by its groups: the last one to go takes it along (see leave)
   return {};
 }
 

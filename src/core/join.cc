@@ -41,7 +41,7 @@ Result<std::unique_ptr<Context>> Context::join(const JoinRequest& request) {
   auto transport = ShmTransport::create({rank, (*session)->size()});
   if (!transport) return transport.status();
   std::unique_ptr<Context> context(new Context(std::move(*config), std::move(*session), std::move(*transport), rank));
-  context->overrides_ = std::move(*overrides);
+  context->overrides_ = *overrides;
   TUTTI_RETURN_IF_ERROR(context->exchange_addresses(deadline));
   context->watcher_ = std::make_unique<Watcher>(*context->session_, *context->transport_, context->notices_);
   TUTTI_RETURN_IF_ERROR(context->watcher_->start());

@@ -59,7 +59,7 @@ void Plan::number_messages(std::span<const int> world_ranks) {
   for (const auto* counters : {&sent, &taken})
     for (const auto& [peer, messages] : *counters) peers_.push_back(peer);
   std::ranges::sort(peers_);
-  peers_.erase(std::ranges::unique(peers_).begin(), peers_.end());
+  peers_.erase(std::unique(peers_.begin(), peers_.end()), peers_.end());
 }
 
 }  // namespace tutti::internal
