@@ -10,7 +10,7 @@ import xml.etree.ElementTree as ElementTree
 
 def skip_reason(output):
     """GoogleTest prints "file:line: Skipped", then the reason; other tests print "SKIPPED: reason"."""
-    found = re.search(r": Skipped\n(.*?)\n\s*\n", output, re.S) or re.search(r"SKIPPED: (.*)", output)
+    found = re.search(r": Skipped\n(.*?)\n\s*(?:\n|\[)", output, re.S) or re.search(r"SKIPPED: (.*)", output)
     return " ".join(found.group(1).split()) if found else "no reason given"
 
 

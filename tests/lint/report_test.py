@@ -11,6 +11,7 @@ PASSED = '<testcase name="a.B.c" status="run"><system-out>[  PASSED  ] 1 test.</
 FAILED = '<testcase name="a.B.d" status="fail"><failure/><system-out>expected 1, found 2</system-out></testcase>'
 SKIPPED = ('<testcase name="a.B.e" status="notrun"><skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/><system-out>'
            "[ RUN      ] B.e\n/src/e.cc:7: Skipped\nneeds two\nNUMA nodes\n\n[  SKIPPED ] B.e (0 ms)\n</system-out></testcase>")
+SKIPPED_AT_ONCE = SKIPPED.replace("NUMA nodes\n\n", "NUMA nodes\n").replace("B.e", "B.f")
 NOT_BUILT = '<testcase name="a_NOT_BUILT" status="notrun"><skipped message="Unable to find executable"/></testcase>'
 
 
@@ -34,6 +35,7 @@ class Report(unittest.TestCase):
 
     def test_a_skip_gives_its_reason(self):
         self.assertIn("skipped  p0: a.B.e: needs two NUMA nodes", report([SKIPPED])[1])
+        self.assertIn("skipped  p0: a.B.f: needs two NUMA nodes", report([SKIPPED_AT_ONCE])[1])
 
     def test_a_failure_shows_its_output_and_fails(self):
         status, lines = report([PASSED, FAILED])
