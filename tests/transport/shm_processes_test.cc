@@ -205,13 +205,15 @@ TEST(ShmProcesses, LeaveNothingInDevShm) {
     return found;
   };
   const auto before = names();
-  std::set<std::string> during;
-  run_processes(2, [&](ProcessRank& self) {
+  const auto statuses = run_processes(2, [&](ProcessRank& self) {
     self.connect_all();
     EXPECT_TRUE(self.transport().allocate(1 << 20).ok());
     EXPECT_EQ(names(), before);
-    kill(getpid(), SIGKILL);
+    self.mark(0);
+    self.await(0, 2);
+    if (!::testing::Test::HasFailure()) kill(getpid(), SIGKILL);
   });
+  for (const int status : statuses) EXPECT_EQ(WTERMSIG(status), SIGKILL);
   EXPECT_EQ(names(), before);
 }
 
