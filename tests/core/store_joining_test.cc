@@ -272,6 +272,28 @@ TEST(Joining, WorldsFollowEachOtherWithoutAPause) {
   for (auto& thread : threads) thread.join();
 }
 
+// The former world's host may stay long, until its last rank has left: the next rank 0 waits for the port.
+TEST(Joining, AWorldThatEndsSlowlyDelaysTheNextOneOnItsPort) {
+  const uint16_t port = free_port();
+  auto former = join_all(2, [&](int rank) { return join_at(port, rank, 2); });
+  expect_joined(former);
+  std::thread host([&] { EXPECT_TRUE((*former[0])->leave(patience()).ok()); });
+  std::thread late([&] {
+    sleep_us(6 * kSecond);  // more than the time for which a port in use is waited for
+    EXPECT_TRUE((*former[1])->leave(patience()).ok());
+  });
+  sleep_us(kSecond / 2);
+  auto next = join_at(port, 0, 2, Deadline::after_us(kSecond));
+  EXPECT_EQ(next.status().code(), Code::timeout);
+  EXPECT_THAT(next.status().message(), HasSubstr("is ending"));
+  auto results = join_all(2, [&](int rank) {
+    if (rank == 1) late.join();  // it is still in the former world until then
+    return join_at(port, rank, 2);
+  });
+  expect_joined(results);
+  host.join();
+}
+
 TEST(Joining, UnderTorchrunTheStoreTakesAPortAfterItsOwn) {
   const uint16_t base = free_port();
   Foreign agent(base, Foreign::Manner::all_ones);

@@ -6,7 +6,10 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <cstring>
+#include <optional>
+#include <thread>
 #include <vector>
 
 #include "tests/transport/shm_world.h"
@@ -40,6 +43,44 @@ TEST(ShmFailures, ACancelledReceiveTakesNothingAndFreesTheSender) {
   ASSERT_EQ(send(world.rank(0), 1, 1, data.data(), data.size()), Post::posted);
   EXPECT_TRUE(settle(world, 1).empty());
   EXPECT_EQ(into, std::vector<char>(100000, '-'));
+}
+
+// The one that connected needs nothing more of the other; what it sent before it left arrives all the same.
+TEST(ShmFailures, APeerMayLeaveBeforeTheOtherEndHasNoticedItsConnection) {
+  auto first = ShmTransport::create({.rank = 0, .world_size = 2}),
+       second = ShmTransport::create({.rank = 1, .world_size = 2});
+  ASSERT_TRUE(first.ok() && second.ok());
+  const std::string address = (*first)->address();
+  std::thread leaving([&] {
+    ASSERT_TRUE((*first)->connect(1, (*second)->address(), Deadline::after_us(10'000'000)).ok());
+    const int value = 7;
+    EXPECT_EQ(send(**first, 1, 1, &value, sizeof value), Post::done);
+    first->reset();
+  });
+  const Watch watch = (*second)->watches().at(0);
+  for (int seen = 0; seen < 2; ++seen) {  // the connection, and its first packet; its last one stays unread
+    pollfd entry{watch.fd, POLLIN, 0};
+    ASSERT_EQ(poll(&entry, 1, 10'000), 1);
+    (*second)->serve(watch.key);
+  }
+  leaving.join();
+  std::optional<WatchThread> late;
+  std::thread serving([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    late.emplace(**second);
+  });
+  const Status status = (*second)->connect(0, address, Deadline::after_us(10'000'000));
+  EXPECT_TRUE(status.ok()) << status.message();
+  serving.join();
+  int found = 0;
+  std::array<Completion, 1> done{};
+  const Deadline deadline = Deadline::after_us(10'000'000);
+  if (recv(**second, 0, 1, &found, sizeof found) == Post::posted) {
+    while ((*second)->poll(done) == 0) ASSERT_FALSE(deadline.passed());
+  }
+  EXPECT_EQ(done[0].code, Code::ok);
+  EXPECT_EQ(found, 7);
+  late.reset();
 }
 
 TEST(ShmFailures, MessagesOfACancelledChannelAreDroppedUntilItIsForgotten) {

@@ -292,6 +292,66 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Limits,
                                            std::tuple{RLIMIT_NOFILE, rlim_t{32}},
                                            std::tuple{RLIMIT_MEMLOCK, rlim_t{0}}));
 
+TEST(ShmProcesses, SixteenRanksLiveWithin64Descriptors) {
+  const auto before = [](int) {
+    const rlimit limit{64, 64};
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  };
+  EXPECT_THAT(run_processes(16, exchange_all_sizes, {.before = before}), Each(0));
+}
+
+TEST(ShmProcesses, AnotherUserIsRefusedWithTheReason) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can start a rank as another user";
+  const auto before = [](int rank) {
+    if (rank == 1) {
+      ASSERT_EQ(setresuid(65534, 65534, 65534), 0);
+    }
+  };
+  const auto statuses = run_processes(
+      2,
+      [](ProcessRank& self) {
+        const Status status = self.connect(1 - self.rank());
+        EXPECT_EQ(status.code(), Code::unsupported);
+        EXPECT_THAT(status.message(),
+                    HasSubstr(self.rank() == 0 ? "user id is 0, 65534 expected" : "user id is 65534, 0 expected"));
+        self.mark(0);
+        self.await(0, 2);
+      },
+      {.before = before});
+  EXPECT_THAT(statuses, Each(0));
+}
+
+// Where the system gives huge pages, a large window lies in them, on both sides.
+TEST(ShmProcesses, LargeWindowsLieInHugePages) {
+  std::ifstream setting("/sys/kernel/mm/transparent_hugepage/shmem_enabled");
+  std::string text;
+  std::getline(setting, text);
+  if (text.find("[never]") != std::string::npos || text.find("[deny]") != std::string::npos || text.empty())
+    GTEST_SKIP() << "shmem_enabled: " << text;
+  const auto huge_bytes = [] {
+    std::ifstream maps("/proc/self/smaps");
+    size_t kib = 0;
+    for (std::string line; std::getline(maps, line);)
+      if (line.starts_with("ShmemPmdMapped:")) kib += std::stoul(line.substr(15));
+    return kib * 1024;
+  };
+  const auto statuses = run_processes(2, [&](ProcessRank& self) {
+    self.connect_all();
+    constexpr size_t kBytes = size_t{16} << 20;
+    auto window = self.transport().allocate(kBytes);
+    ASSERT_TRUE(window.ok()) << window.status().message();
+    EXPECT_GE(huge_bytes(), kBytes);
+    std::vector<std::byte> found(kBytes);
+    int pending = self.send(1 - self.rank(), 1, *window, kBytes) == Post::posted;
+    pending += self.recv(1 - self.rank(), 1, found.data(), kBytes) == Post::posted;
+    for (; pending > 0; --pending) EXPECT_EQ(self.wait().code, Code::ok);
+    EXPECT_GE(huge_bytes(), 2 * kBytes);
+    self.mark(0);
+    while (self.board().marks[0].load() < 2) self.poll();
+  });
+  EXPECT_THAT(statuses, Each(0));
+}
+
 size_t locked_bytes() {
   std::ifstream file("/proc/self/status");
   for (std::string line; std::getline(file, line);)

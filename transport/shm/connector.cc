@@ -83,12 +83,19 @@ Status Connector::connect(int rank, std::string_view address_bytes, Deadline dea
     --attempts_[index];
     if (connected && *connected) return {};
     if (peer(rank) != nullptr) continue;
-    if (!connected) return connected.status();
+    // A peer whose own connection the watch thread has yet to complete may have used it and left already.
+    if (!connected && !is_arriving(rank)) return connected.status();
     if (deadline.passed())
       return Status(Code::timeout,
                     fmt::format("rank {} (pid {}) did not finish its own connection", rank, address->pid));
     changed_.wait_for(lock, std::chrono::milliseconds(10), [&] { return peer(rank) != nullptr; });
   }
+}
+
+bool Connector::is_arriving(int rank) const {
+  return std::any_of(connections_.begin(), connections_.end(), [&](const auto& entry) {
+    return entry.second.stage == Stage::ready_awaited && entry.second.rank == rank;
+  });
 }
 
 Result<Packet> Connector::await_answer(int socket, const Address& address, Deadline deadline,

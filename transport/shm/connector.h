@@ -78,6 +78,7 @@ class Connector {
   Result<Packet> await_answer(int socket, const Address& address, Deadline deadline, Received& received) const;
 
   // All below: with mutex_ held.
+  bool is_arriving(int rank) const;
   void accept_all();
   void drop_expired();
   void handle(uint64_t id);

@@ -103,7 +103,6 @@ Status Joining::start_server(Listeners listeners) {
 
 // The port is in use: asks who is there. Another rank 0 of this job is an error that the store there knows best.
 Status Joining::blocked(const Listening& listening) {
-  last_try_ = listening.status().message();
   Place place = locate(rendezvous_);
   TUTTI_RETURN_IF_ERROR(place.error);
   Attempt attempt = attempt_all(place, request_, deadline_);
@@ -112,7 +111,7 @@ Status Joining::blocked(const Listening& listening) {
     reached_ = std::move(attempt.reached);
     return {};
   }
-  if (!attempt.text.empty()) last_try_ += "; " + attempt.text;
+  note(listening.status().message() + (attempt.text.empty() ? "" : "; " + attempt.text));
   if (attempt.kind == Attempt::Kind::ending || now_us() - started_us_ < kPatienceUs) return {};
   return Status(Code::out_of_resources,
                 fmt::format("rank 0 cannot serve the store of {} ranks: {}", rendezvous_.size, last_try_));
@@ -131,7 +130,7 @@ Status Joining::try_to_reach() {
   Place place = locate(rendezvous_);
   TUTTI_RETURN_IF_ERROR(place.error);
   if (place.addresses.empty()) {
-    last_try_ = place.unknown_because;
+    note(place.unknown_because);
     if (place.unknown_name && now_us() - started_us_ >= kNamePatienceUs)
       return Status(Code::invalid_argument, fmt::format("rank {}: {}", rendezvous_.rank, last_try_));
     return {};
@@ -142,7 +141,7 @@ Status Joining::try_to_reach() {
     return {};
   }
   if (last_try_.empty()) log_info("waiting for the store at {}: {}", rendezvous_.text(), attempt.text);
-  last_try_ = attempt.text;
+  note(attempt.text);
   return judge(attempt);
 }
 
@@ -164,12 +163,18 @@ Status Joining::judge(const Attempt& attempt) {
   return Status(Code::mismatch, text);
 }
 
+// An attempt that the deadline cut short says less than the one before it.
+void Joining::note(std::string attempt) {
+  if (last_try_.empty() || !deadline_.passed()) last_try_ = std::move(attempt);
+}
+
 Status Joining::too_late() const {
+  const bool as_host = rendezvous_.serve && !server_;
   return Status(Code::timeout,
-                fmt::format("rank {} could not reach the store of {} ranks at {} within {:.1f} s; rank 0 "
-                            "has perhaps not started; last attempt: {}",
-                            rendezvous_.rank, rendezvous_.size, rendezvous_.text(),
-                            static_cast<double>(now_us() - started_us_) * 1e-6, last_try_));
+                fmt::format("rank {} could not {} the store of {} ranks at {} within {:.1f} s{}; last attempt: {}",
+                            rendezvous_.rank, as_host ? "serve" : "reach", rendezvous_.size, rendezvous_.text(),
+                            static_cast<double>(now_us() - started_us_) * 1e-6,
+                            as_host ? "" : "; the one that serves it has perhaps not started", last_try_));
 }
 
 Status Joining::await_others() {

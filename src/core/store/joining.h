@@ -23,6 +23,7 @@ class Joining {
   Status reach();
   Status try_to_reach();
   Status judge(const Attempt& attempt);
+  void note(std::string attempt);
   Status too_late() const;
   Status await_others();
 

@@ -1,10 +1,10 @@
 // How the ranks of a world come to know where its store is, and what its secret is:
 //
 //   address   MASTER_ADDR and MASTER_PORT, or "host:port": rank 0 (or the launcher) listens there. Without a secret it
-//             listens on loopback alone, and the address must be this machine's own; with one, on all addresses, because
-//             a name may mean another of them to each rank. Under torchrun, which has a store
-//             of its own at MASTER_PORT, rank 0 takes the first free one of the 16 ports after it, and the others
-//             try these in turn. A port that is taken otherwise is an error: the others would not look elsewhere.
+//             listens on loopback alone, and the address must be this machine's own; with one, on all addresses,
+//             because a name may mean another of them to each rank. Under torchrun, which has a store of its own at
+//             MASTER_PORT, rank 0 takes the first free one of the 16 ports after it, and the others try these in turn.
+//             A port that is taken otherwise is an error: the others would not look elsewhere.
 //   file      rank 0 writes addresses and a fresh secret into a file that only its user can read
 //   memory    ranks are threads of one process: the same by a table in its memory
 //   alone     a world of one needs no store
