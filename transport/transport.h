@@ -50,6 +50,7 @@ using Ticket = uint64_t;
 struct SendRequest {
   uint64_t channel = 0;
   std::span<const Endpoint> to;  // distinct peers; read during the call only
+  uint64_t match_base = 0;       // added to each match
   const void* data = nullptr;
   size_t bytes = 0;
   Ticket ticket = 0;

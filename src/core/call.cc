@@ -61,10 +61,10 @@ Status check_values(const Call& call, int rank, int size) {
 Status check_present(const Signature& s, const char* side, const Memory& memory, int blocks) {
   if (blocks == 0 || s.count == 0) return {};
   if (!memory.is_list)
-    return memory.buffer ? Status() : invalid(s, fmt::format("{} is NULL and count is {}", side, s.count));
-  if (!memory.pieces) return invalid(s, fmt::format("the list of {} pieces is NULL", side));
+    return memory.buffer() ? Status() : invalid(s, fmt::format("{} is NULL and count is {}", side, s.count));
+  if (!memory.pieces()) return invalid(s, fmt::format("the list of {} pieces is NULL", side));
   for (int i = 0; i < blocks; ++i)
-    if (!memory.pieces[i]) return invalid(s, fmt::format("{} piece {} is NULL and count is {}", side, i, s.count));
+    if (!memory.pieces()[i]) return invalid(s, fmt::format("{} piece {} is NULL and count is {}", side, i, s.count));
   return {};
 }
 
@@ -74,8 +74,8 @@ bool overlap(uintptr_t a, uint64_t a_bytes, uintptr_t b, uint64_t b_bytes) {
 
 // Block `i` of blocks of `bytes` bytes each.
 uintptr_t block_address(const Memory& memory, int i, uint64_t bytes) {
-  return memory.is_list ? reinterpret_cast<uintptr_t>(memory.pieces[i])
-                        : reinterpret_cast<uintptr_t>(memory.buffer) + static_cast<uint64_t>(i) * bytes;
+  return memory.is_list ? reinterpret_cast<uintptr_t>(memory.pieces()[i])
+                        : reinterpret_cast<uintptr_t>(memory.buffer()) + static_cast<uint64_t>(i) * bytes;
 }
 
 // Only whole buffers can be in place; pieces of lists must be apart.
@@ -84,7 +84,7 @@ Status check_overlap(const Signature& s, const Memory& input, const Memory& outp
   const uint64_t bytes = s.count * type_bytes(s.type);
   if (bytes == 0 || blocks.input == 0 || blocks.output == 0) return {};
   if (!input.is_list && !output.is_list) {
-    const auto in = reinterpret_cast<uintptr_t>(input.buffer), out = reinterpret_cast<uintptr_t>(output.buffer);
+    const auto in = reinterpret_cast<uintptr_t>(input.buffer()), out = reinterpret_cast<uintptr_t>(output.buffer());
     const uint64_t shift = blocks.input == blocks.output ? 0 : static_cast<uint64_t>(rank) * bytes;
     in_place = blocks.input > blocks.output ? out == in + shift : in == out + shift;
     if (in_place || !overlap(in, bytes * blocks.input, out, bytes * blocks.output)) return {};

@@ -11,12 +11,13 @@ namespace tutti::internal {
 
 // The memory of one side of an operation: a buffer, or a list of `size` equal pieces.
 struct Memory {
-  const void* buffer = nullptr;
-  const void* const* pieces = nullptr;  // read during the call only
+  const void* address = nullptr;  // of the buffer, or of the list, which is read during the call only
   bool is_list = false;
 
-  static Memory of(const void* buffer) { return {buffer, nullptr, false}; }
-  static Memory list(const void* const* pieces) { return {nullptr, pieces, true}; }
+  static Memory of(const void* buffer) { return {buffer, false}; }
+  static Memory list(const void* const* pieces) { return {pieces, true}; }
+  const void* buffer() const { return is_list ? nullptr : address; }
+  const void* const* pieces() const { return is_list ? static_cast<const void* const*>(address) : nullptr; }
   bool operator==(const Memory&) const = default;
 };
 

@@ -17,18 +17,21 @@ namespace tutti::internal {
 class ContextLock {
  public:
   void lock() {
-    if (mutex_.try_lock()) return;
-    // pairs with contended(): only a hint, the mutex orders everything.
-    waiting_.fetch_add(1, std::memory_order_relaxed);
-    mutex_.lock();
-    waiting_.fetch_sub(1, std::memory_order_relaxed);
+    // pairs with unlock: acquire, so that all that was done under the lock is seen.
+    if (held_.exchange(1, std::memory_order_acquire) != 0) [[unlikely]]
+      wait();
   }
-  void unlock() { mutex_.unlock(); }
+  void unlock() {
+    // pairs with lock. seq_cst: a thread that starts to wait sees the lock free, or is seen here.
+    held_.store(0, std::memory_order_seq_cst);
+    if (waiting_.load(std::memory_order_seq_cst) > 0) [[unlikely]]
+      held_.notify_one();
+  }
 
   // Whether another thread waits for the lock that the caller holds.
   bool contended() const { return waiting_.load(std::memory_order_relaxed) > 0; }
 
-  // Lets the threads that wait go first. A mutex is not fair: the waiter must be seen to have left the queue.
+  // Lets the threads that wait go first. The lock is not fair: the waiter must be seen to have left the queue.
   void hand_over() {
     constexpr int kMostYields = 100;
     unlock();
@@ -37,7 +40,9 @@ class ContextLock {
   }
 
  private:
-  std::mutex mutex_;
+  void wait();
+
+  std::atomic<int> held_{0};  // 1: by somebody
   std::atomic<int> waiting_{0};
 };
 

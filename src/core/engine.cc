@@ -40,11 +40,11 @@ void Engine::remove(uint32_t id) {
 void Engine::start(Work& work) {
   work.running_index = running_.size();
   running_.push_back(&work);
-  for (uint32_t root : work.plan().roots()) ready_.push_back({&work, root});
   if (work.remaining == 0) {
     stop_running(work);
     events_.work_ended(work);
   }
+  for (uint32_t root : work.plan().roots()) post({&work, root});
   run_ready();
 }
 
@@ -112,11 +112,8 @@ Post Engine::post_step(Work& work, uint32_t index) {
 }
 
 Post Engine::post_send(Work& work, const Step& step, Ticket ticket) {
-  const auto messages = work.plan().messages(step);
-  for (size_t i = 0; i < messages.size(); ++i)
-    work.endpoints[i] = {messages[i].peer, work.match_base + messages[i].match};
   return transport_.post_send(
-      {work.channel(), {work.endpoints.data(), messages.size()}, work.at(step.slice), step.slice.bytes, ticket});
+      {work.channel(), work.plan().messages(step), work.match_base, work.at(step.slice), step.slice.bytes, ticket});
 }
 
 Post Engine::post_recv(Work& work, const Step& step, Ticket ticket) {

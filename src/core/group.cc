@@ -58,8 +58,6 @@ Group::Group(Context& context, Membership membership, int64_t timeout_us)
 
 Group::~Group() = default;
 
-uint64_t Work::channel() const { return group_.membership().channel; }
-
 Status Group::start(const Call& call, Work*& work) {
   Recent& recent = recent_[static_cast<size_t>(call.signature.operation)];
   if (!recent.plan || recent.call != call) [[unlikely]] {
@@ -80,7 +78,7 @@ Status Group::resolve(Call call, Buffers& buffers, Plan*& plan) {
   bool in_place = false;
   TUTTI_RETURN_IF_ERROR(check_call(call, rank(), size(), in_place));
   if (!failure_.ok()) return failure_;
-  buffers = {{call.input.buffer, call.output.buffer, nullptr}, {call.input.pieces, call.output.pieces}};
+  buffers = {{call.input.buffer(), call.output.buffer(), nullptr}, {call.input.pieces(), call.output.pieces()}};
   return plan_for({call.signature, call.peer, in_place, call.input.is_list, call.output.is_list}, plan);
 }
 

@@ -1,5 +1,6 @@
 #include "src/core/lock_pool.h"
 
+#include <mutex>
 #include <vector>
 
 namespace tutti::internal {
@@ -17,6 +18,12 @@ Pool& pool() {
 }
 
 }  // namespace
+
+void ContextLock::wait() {
+  waiting_.fetch_add(1, std::memory_order_seq_cst);  // pairs with unlock, see there
+  while (held_.exchange(1, std::memory_order_seq_cst) != 0) held_.wait(1, std::memory_order_relaxed);
+  waiting_.fetch_sub(1, std::memory_order_relaxed);  // a hint too many does no harm
+}
 
 ContextLock& take_lock() {
   std::lock_guard guard(pool().mutex);

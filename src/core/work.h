@@ -2,6 +2,8 @@
 // concurrency, then used again and again. Guarded by the context's lock.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -35,12 +37,31 @@ class Work {
   void* scratch() const { return scratch_; }
 
   // Ready for a new run on a group of `size` ranks. Lists of pieces are copied.
-  void reset(const Buffers& buffers, int size);
+  void reset(const Buffers& buffers, int size) {
+    buffers_ = buffers;
+    buffers_.base[static_cast<int>(Buffer::scratch)] = scratch_;
+    if (buffers.pieces[0] || buffers.pieces[1]) [[unlikely]]
+      copy_lists(size);
+    if (!status.ok()) [[unlikely]]
+      status = Status();
+    done = false;
+    has_deadline = false;
+    warned = false;
+    then = nullptr;
+    remaining = static_cast<uint32_t>(state.size());
+    std::ranges::copy(plan_.dependency_counts(), state.begin());
+  }
 
   // The group's channel in the transport.
-  uint64_t channel() const;
+  uint64_t channel() const { return channel_; }
   // The address of a slice.
-  std::byte* at(const Slice& slice) const;
+  std::byte* at(const Slice& slice) const {
+    const int buffer = static_cast<int>(slice.buffer);
+    const void* address = slice.buffer != Buffer::scratch && buffers_.pieces[buffer]
+                              ? in_list(slice)
+                              : static_cast<const std::byte*>(buffers_.base[buffer]) + slice.offset;
+    return static_cast<std::byte*>(const_cast<void*>(address));
+  }
 
   Status status;  // of a work that is done
   bool done = true;
@@ -55,7 +76,6 @@ class Work {
   std::vector<uint32_t> state;  // per step: how many it waits for, kPosted or kDone
 
   // Room for one step's request with this run's match values.
-  std::vector<Endpoint> endpoints;
   std::vector<ReduceOperand> operands;
   std::vector<const void*> sources;
 
@@ -69,9 +89,13 @@ class Work {
   std::vector<std::byte> comparison;
 
  private:
+  void copy_lists(int size);
+  const void* in_list(const Slice& slice) const;
+
   Plan& plan_;
   Group& group_;
   uint32_t id_;
+  uint64_t channel_;
   void* scratch_;
   Buffers buffers_;
 };

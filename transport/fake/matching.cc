@@ -37,7 +37,7 @@ Post Network::send(int rank, const SendRequest& request) {
   if (!buffered)
     self.sends.emplace(id, Send{.channel = request.channel, .ticket = request.ticket, .readers = request.to.size()});
   for (const Endpoint& to : request.to) {
-    Message message{.key = {rank, {request.channel, to.match}},
+    Message message{.key = {rank, {request.channel, request.match_base + to.match}},
                     .send = id,
                     .offered = data,
                     .buffer = std::pmr::vector<std::byte>(&pool_),

@@ -20,7 +20,7 @@ Post Outbox::send(const SendRequest& request, std::span<Peer* const> peers) {
     if (!peer->has_room(cells)) return Post::later;
   if (inlined) {
     for (size_t i = 0; i < peers.size(); ++i)
-      peers[i]->write_inlined(request.channel, request.to[i].match, request.data, request.bytes);
+      peers[i]->write_inlined(request.channel, request.match_base + request.to[i].match, request.data, request.bytes);
     return Post::done;
   }
   const size_t most = region_.contains(request.data, request.bytes) ? kStageWindowBytes : kStageMemoryBytes;
@@ -35,7 +35,7 @@ Post Outbox::stage(const SendRequest& request, std::span<Peer* const> peers, uin
   const StagedBody body{request.bytes, slot};
   for (size_t i = 0; i < peers.size(); ++i) {
     peers[i]->held.set(slot);
-    peers[i]->write(CellKind::staged, body, request.channel, request.to[i].match);
+    peers[i]->write(CellKind::staged, body, request.channel, request.match_base + request.to[i].match);
   }
   return Post::done;
 }
@@ -53,9 +53,9 @@ Post Outbox::offer(const SendRequest& request, std::span<Peer* const> peers) {
       in_window ? static_cast<uint64_t>(send->data - region_.base()) : reinterpret_cast<uint64_t>(request.data);
   const OfferBody body{where, request.bytes, send->id};
   for (size_t i = 0; i < peers.size(); ++i) {
-    send->readers.push_back({.peer = peers[i], .match = request.to[i].match});
+    send->readers.push_back({.peer = peers[i], .match = request.match_base + request.to[i].match});
     const CellKind kind = in_window ? CellKind::window : peers[i]->can_read_us() ? CellKind::memory : CellKind::stream;
-    peers[i]->write(kind, body, request.channel, request.to[i].match);
+    peers[i]->write(kind, body, request.channel, request.match_base + request.to[i].match);
   }
   return Post::posted;
 }

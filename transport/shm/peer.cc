@@ -10,8 +10,8 @@ constexpr size_t kReleaseBatch = 8;
 
 }  // namespace
 
-void Peer::publish(CellKind kind, uint8_t length, uint64_t channel, uint64_t match, const void* body, size_t bytes,
-                   uint32_t lines) {
+inline void Peer::publish(CellKind kind, uint8_t length, uint64_t channel, uint64_t match, const void* body,
+                          size_t bytes, uint32_t lines) {
   Cell& cell = out_.cell();
   copy_small(cell.payload.data(), body, bytes);
   cell.kind = kind;
@@ -28,17 +28,19 @@ void Peer::publish(CellKind kind, uint8_t length, uint64_t channel, uint64_t mat
 }
 
 void Peer::write_inlined(uint64_t channel, uint64_t match, const void* data, size_t bytes) {
+  if (bytes <= kCellBytes)
+    return publish(CellKind::inlined, static_cast<uint8_t>(bytes), channel, match, data, bytes, 0);
   const auto* const from = static_cast<const std::byte*>(data);
   const uint32_t lines = lines_of(bytes);
   for (uint32_t i = 0; i < lines; ++i) {
     const size_t done = kCellBytes + i * kLineBytes;
     std::memcpy(out_.line(i), from + done, std::min(kLineBytes, bytes - done));
   }
-  publish(CellKind::inlined, static_cast<uint8_t>(bytes), channel, match, data, std::min(bytes, kCellBytes), lines);
+  publish(CellKind::inlined, static_cast<uint8_t>(bytes), channel, match, data, kCellBytes, lines);
 }
 
 void Peer::write(CellKind kind, uint8_t length, uint64_t channel, uint64_t match, const void* body, size_t bytes) {
-  if (has_room()) return publish(kind, length, channel, match, body, bytes);
+  if (has_room()) return publish(kind, length, channel, match, body, bytes, 0);
   Cell& cell = backlog_.emplace_back();
   cell.kind = kind;
   cell.length = length;
@@ -57,14 +59,14 @@ void Peer::send_releases() {
   std::array<uint16_t, kReleasesPerCell> slots{};
   std::copy(releases_.end() - static_cast<ptrdiff_t>(count), releases_.end(), slots.begin());
   releases_.resize(releases_.size() - count);
-  publish(CellKind::release, static_cast<uint8_t>(count), 0, 0, slots.data(), sizeof slots);
+  publish(CellKind::release, static_cast<uint8_t>(count), 0, 0, slots.data(), sizeof slots, 0);
 }
 
 void Peer::flush() {
   size_t sent = 0;
   for (; sent < backlog_.size() && out_.has_room(); ++sent) {
     const Cell& cell = backlog_[sent];
-    publish(cell.kind, cell.length, cell.channel, cell.match, cell.payload.data(), kCellBytes);
+    publish(cell.kind, cell.length, cell.channel, cell.match, cell.payload.data(), kCellBytes, 0);
   }
   if (sent > 0) backlog_.erase(backlog_.begin(), backlog_.begin() + static_cast<ptrdiff_t>(sent));
   while (!releases_.empty() && has_room()) send_releases();

@@ -108,7 +108,7 @@ class Peer {
     return reinterpret_cast<T*>(mapping_.mapping->base() + offset);
   }
   void publish(CellKind kind, uint8_t length, uint64_t channel, uint64_t match, const void* body, size_t bytes,
-               uint32_t lines = 0);
+               uint32_t lines);
   void send_releases();
 
   PeerAccess access_;

@@ -24,17 +24,19 @@ Result<std::unique_ptr<ShmTransport>> ShmTransport::create(const Options& option
   auto connector = shm::Connector::create(**region, address,
                                           {.world_size = options.world_size, .read_processes = options.read_processes});
   if (!connector) return connector.status();
-  return std::unique_ptr<ShmTransport>(new ShmTransport(std::move(*region), address, std::move(*connector)));
+  return std::unique_ptr<ShmTransport>(
+      new ShmTransport(options.world_size, std::move(*region), address, std::move(*connector)));
 }
 
-ShmTransport::ShmTransport(std::unique_ptr<shm::Region> region, const shm::Address& address,
+ShmTransport::ShmTransport(int world_size, std::unique_ptr<shm::Region> region, const shm::Address& address,
                            std::unique_ptr<shm::Connector> connector)
     : region_(std::move(region)),
       address_(address),
       connector_(std::move(connector)),
       outbox_(*region_, completions_),
       receiver_(*connector_, completions_),
-      doorbell_(region_->at<uint32_t>(region_->layout().doorbell_offset())) {}
+      doorbell_(region_->at<uint32_t>(region_->layout().doorbell_offset())),
+      peers_(static_cast<size_t>(std::max(world_size, kMaxOperands))) {}
 
 // The goodbye in the ring comes after all messages, and is seen by the next poll; the one that the connector sends
 // explains the closed connection, and stands in where the ring is full.
@@ -73,7 +75,7 @@ void ShmTransport::gone(int rank) {
 }
 
 Post ShmTransport::post_send(const SendRequest& request) {
-  peers_.clear();
+  size_t count = 0;
   for (const Endpoint& to : request.to) {
     Peer* const peer = connector_->peer(to.peer);
     // relaxed: only the state itself matters here.
@@ -81,9 +83,9 @@ Post ShmTransport::post_send(const SendRequest& request) {
       gone(to.peer);
       return Post::failed;
     }
-    peers_.push_back(peer);
+    peers_[count++] = peer;
   }
-  return outbox_.send(request, peers_);
+  return outbox_.send(request, {peers_.data(), count});
 }
 
 bool ShmTransport::can_receive(int rank, uint64_t channel, uint64_t match) {
@@ -104,13 +106,13 @@ Post ShmTransport::post_recv(const RecvRequest& request) {
 }
 
 Post ShmTransport::post_reduce(const ReduceRequest& request) {
-  peers_.clear();
+  size_t count = 0;
   for (const ReduceOperand& operand : request.operands) {
     if (operand.from.peer >= 0 && !can_receive(operand.from.peer, request.channel, operand.from.match))
       return Post::failed;
-    peers_.push_back(operand.from.peer >= 0 ? connector_->peer(operand.from.peer) : nullptr);
+    peers_[count++] = operand.from.peer >= 0 ? connector_->peer(operand.from.peer) : nullptr;
   }
-  return receiver_.reduce(request, peers_);
+  return receiver_.reduce(request, {peers_.data(), count});
 }
 
 bool ShmTransport::take(Peer& peer, const Cell& cell) {

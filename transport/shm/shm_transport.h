@@ -50,7 +50,7 @@ class ShmTransport final : public Transport {
   void idle(Deadline deadline) override;
 
  private:
-  ShmTransport(std::unique_ptr<shm::Region> region, const shm::Address& address,
+  ShmTransport(int world_size, std::unique_ptr<shm::Region> region, const shm::Address& address,
                std::unique_ptr<shm::Connector> connector);
 
   // Takes what lies in the peer's ring; whether there was something.
@@ -70,7 +70,7 @@ class ShmTransport final : public Transport {
   shm::Outbox outbox_;
   shm::Receiver receiver_;
   shm::Doorbell doorbell_;
-  std::vector<shm::Peer*> peers_;  // of the request that is being posted
+  std::vector<shm::Peer*> peers_;  // room for those of the request that is being posted
   int idle_polls_ = 0;
   std::atomic<bool> busy_{false};  // there is work that no peer will wake us for
 };
