@@ -11,9 +11,14 @@
 namespace tutti::internal {
 
 // Ranks of one node, by loads and stores; fitted to tutti-perf on a machine with 2 cores (docs/perf.md). alpha is what
-// a round costs with posting and completion; gamma is little, since an operand is read and combined in one pass.
+// a round costs with posting and completion; gamma is next to nothing, since an operand is combined as it is read.
 inline constexpr CostParameters kSharedMemory{
-    .alpha_us = 0.25, .gap_us = 0.05, .beta_us_per_byte = 1.0 / 20e3, .gamma_us_per_byte = 1.0 / 60e3};
+    .alpha_us = 0.25, .gap_us = 0.05, .beta_us_per_byte = 1.0 / 20e3, .gamma_us_per_byte = 1.0 / 1e6};
+
+// The same where ranks take turns on their cores: a round costs changes from rank to rank, and what one rank of a core
+// has read the next finds in its cache.
+inline constexpr CostParameters kSharedCores{
+    .alpha_us = 8, .gap_us = 1, .beta_us_per_byte = 1.0 / 80e3, .gamma_us_per_byte = 1.0 / 1e6};
 
 // The algorithm that was asked for, of each operation; null: none.
 using Overrides = std::array<const Algorithm*, kOperationCount>;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace tutti::perf {
 namespace {
@@ -18,9 +19,19 @@ constexpr uint64_t kMost = 20'000;
 constexpr uint64_t kUnseen = 2;
 constexpr uint64_t kProbes = 8;
 
-// Each call's microseconds, of the slowest rank, in order of the calls.
-std::vector<double> times(tutti_group* group, bool async, const Call& call, uint64_t calls) {
+double us_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+}
+
+// Each call's microseconds, of the slowest rank, in order of the calls; and of the whole loop, on this rank.
+struct Times {
+  std::vector<double> us;
+  double whole_us;
+};
+
+Times times(tutti_group* group, bool async, const Call& call, uint64_t calls) {
   std::vector<double> us(calls);
+  const Clock::time_point begin = Clock::now();
   for (double& time : us) {
     require(tutti_barrier(group, nullptr), "barrier");
     const Clock::time_point start = Clock::now();
@@ -29,10 +40,11 @@ std::vector<double> times(tutti_group* group, bool async, const Call& call, uint
     } else {
       run(group, call);
     }
-    time = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+    time = us_since(start);
   }
+  const double whole_us = us_since(begin);
   require(tutti_all_reduce(group, us.data(), us.data(), us.size(), TUTTI_FLOAT64, TUTTI_MAX, nullptr), "all_reduce");
-  return us;
+  return {std::move(us), whole_us};
 }
 
 }  // namespace
@@ -53,14 +65,15 @@ Timing measure(tutti_group* group, const Options& options, const Call& call) {
     // The first calls make plans and connections. The mean of the next, not their best: where ranks share cores a few
     // calls take most of the time.
     static_cast<void>(times(group, options.async, call, kUnseen));
-    const std::vector<double> probes = times(group, options.async, call, kProbes);
+    const std::vector<double> probes = times(group, options.async, call, kProbes).us;
     iterations = iterations_for(std::accumulate(probes.begin(), probes.end(), 0.0) / kProbes);
   }
   const uint64_t warmup = options.warmup.value_or(std::clamp<uint64_t>(iterations / 10, 2, 100));
   if (warmup > 0) static_cast<void>(times(group, options.async, call, warmup));
-  std::vector<double> us = times(group, options.async, call, iterations);
+  auto [us, whole_us] = times(group, options.async, call, iterations);
   std::sort(us.begin(), us.end());
-  return {iterations, us.front(), percentile(us, 0.5), percentile(us, 0.99)};
+  return {iterations, us.front(), percentile(us, 0.5), percentile(us, 0.99),
+          whole_us / static_cast<double>(iterations)};
 }
 
 }  // namespace tutti::perf

@@ -12,6 +12,7 @@ namespace tutti::perf {
 struct Timing {
   uint64_t iterations;
   double min_us, p50_us, p99_us;
+  double loop_us;  // from a call to the next, the barrier between them included: rank 0's mean
 };
 
 // The same answer on all ranks.

@@ -97,6 +97,7 @@ void Report::write(const Row& row) {
   object["busbw"] = or_null(row.busbw);
   object["wrong"] = or_null(row.wrong);
   object["iterations"] = row.iterations;
+  object["loop"] = row.loop_us;
   object.update(common_);
   // A row is whole in the file as soon as it is known: a sweep that is cut short keeps what it measured.
   json_ << object.dump() << std::endl;

@@ -18,7 +18,7 @@ struct Row {
   std::string type, op;
   std::optional<int> root;
   std::string algorithm;
-  double min_us, p50_us, p99_us;
+  double min_us, p50_us, p99_us, loop_us;
   std::optional<double> algbw, busbw;  // none: no data moved, or one rank
   std::optional<uint64_t> wrong;       // none: not checked
   uint64_t iterations;

@@ -94,6 +94,7 @@ Row row_for(const Options& options, int size, size_t count, const std::string& a
   row.min_us = outcome.timing.min_us;
   row.p50_us = outcome.timing.p50_us;
   row.p99_us = outcome.timing.p99_us;
+  row.loop_us = outcome.timing.loop_us;
   row.iterations = outcome.timing.iterations;
   row.wrong = outcome.wrong;
   // A GB/s is 1000 bytes per microsecond. A call can be shorter than the clock's tick.

@@ -83,7 +83,9 @@ uint64_t Context::reserve_channels(uint32_t count) {
   return first;
 }
 
-Choice Context::choose(const Problem& problem) const { return select(problem, kSharedMemory, overrides_); }
+Choice Context::choose(const Problem& problem) const {
+  return select(problem, share_cpus_ ? kSharedCores : kSharedMemory, overrides_);
+}
 
 Status Context::connect(int peer, int64_t timeout_us) {
   if (connected_[peer] || peer == rank_) return {};

@@ -18,13 +18,35 @@ Problem problem_of(Operation operation, int size, uint64_t bytes) {
   return {.operation = operation, .size = size, .count = bytes};
 }
 
-TEST(Selector, TakesTheCheapestAndBuildsIt) {
-  const Choice small = select(problem_of(Operation::all_reduce, 2, 8), kSharedMemory);
+struct Costs {
+  const char* name;
+  CostParameters parameters;
+};
+void PrintTo(const Costs& costs, std::ostream* out) { *out << costs.name; }
+
+// What holds for ranks with a core each, and where they share cores.
+class Selection : public testing::TestWithParam<Costs> {
+ protected:
+  const CostParameters& cost_ = GetParam().parameters;
+};
+INSTANTIATE_TEST_SUITE_P(Costs, Selection,
+                         testing::Values(Costs{"SharedMemory", kSharedMemory}, Costs{"SharedCores", kSharedCores}),
+                         [](const auto& costs) { return costs.param.name; });
+
+TEST_P(Selection, TakesTheCheapestAndBuildsIt) {
+  const Choice small = select(problem_of(Operation::all_reduce, 4, 8), cost_);
   EXPECT_STREQ(small.algorithm->name, "one_shot");
-  const Choice large = select(problem_of(Operation::all_reduce, 2, 16 << 20), kSharedMemory);
+  const Choice large = select(problem_of(Operation::all_reduce, 4, 16 << 20), cost_);
   EXPECT_STREQ(large.algorithm->name, "linear");
   EXPECT_GT(large.cost_us, small.cost_us);
   EXPECT_FALSE(build(small).steps.empty());
+}
+
+// A second round means that each core changes from rank to rank once more.
+TEST(Selector, RoundsAreFewWhereRanksShareCores) {
+  const Problem problem = problem_of(Operation::all_reduce, 4, 64 << 10);
+  EXPECT_STREQ(select(problem, kSharedMemory).algorithm->name, "linear");
+  EXPECT_STREQ(select(problem, kSharedCores).algorithm->name, "one_shot");
 }
 
 TEST(Selector, LargeReductionsAvoidBusyRoots) {
@@ -42,31 +64,31 @@ TEST(Cost, CountsTheRootsChildren) {
           << size << ' ' << radix;
 }
 
-TEST(Selector, NothingFittingIsCheaper) {
+TEST_P(Selection, NothingFittingIsCheaper) {
   for (int operation = 0; operation < kOperationCount; ++operation)
     for (const int size : {1, 2, 3, 4, 8, 17, 64, 300})
       for (const uint64_t bytes : {0, 8, 4096, 1 << 20}) {
         const Problem problem = problem_of(static_cast<Operation>(operation), size, bytes);
-        const Choice choice = select(problem, kSharedMemory);
+        const Choice choice = select(problem, cost_);
         ASSERT_NE(choice.algorithm, nullptr);
         EXPECT_GE(choice.cost_us, 0);
         for (const Algorithm& algorithm : algorithms(problem.operation)) {
           Problem tuned = problem;
-          if (algorithm.tune != nullptr) algorithm.tune(tuned, kSharedMemory);
-          EXPECT_LE(choice.cost_us, algorithm.cost(tuned, kSharedMemory)) << algorithm.name;
+          if (algorithm.tune != nullptr) algorithm.tune(tuned, cost_);
+          EXPECT_LE(choice.cost_us, algorithm.cost(tuned, cost_)) << algorithm.name;
         }
       }
 }
 
-TEST(Selector, AllRanksDecideAlike) {
+TEST_P(Selection, AllRanksDecideAlike) {
   for (int operation = 0; operation < kOperationCount; ++operation)
     for (const uint64_t bytes : {1, 5000, 3 << 20}) {
       Problem problem = problem_of(static_cast<Operation>(operation), 5, bytes);
-      const Choice first = select(problem, kSharedMemory);
+      const Choice first = select(problem, cost_);
       for (problem.rank = 0; problem.rank < 5; ++problem.rank)
         for (const bool in_place : {false, true}) {
           problem.in_place = in_place;
-          const Choice choice = select(problem, kSharedMemory);
+          const Choice choice = select(problem, cost_);
           EXPECT_EQ(choice.algorithm, first.algorithm);
           EXPECT_EQ(choice.problem.segment_bytes, first.problem.segment_bytes);
           EXPECT_EQ(choice.problem.radix, first.problem.radix);
@@ -74,14 +96,14 @@ TEST(Selector, AllRanksDecideAlike) {
     }
 }
 
-TEST(Selector, CostsGrowWithBytesAndAreNothingForOneRank) {
+TEST_P(Selection, CostsGrowWithBytesAndAreNothingForOneRank) {
   for (const Algorithm& algorithm : algorithms()) {
     if (algorithm.operation == Operation::send || algorithm.operation == Operation::recv) continue;
     SCOPED_TRACE(std::string(name(algorithm.operation)) + ":" + algorithm.name);
     const auto cost = [&](int size, uint64_t bytes) {
       Problem problem = problem_of(algorithm.operation, size, bytes);
-      if (algorithm.tune != nullptr) algorithm.tune(problem, kSharedMemory);
-      return algorithm.cost(problem, kSharedMemory);
+      if (algorithm.tune != nullptr) algorithm.tune(problem, cost_);
+      return algorithm.cost(problem, cost_);
     };
     EXPECT_EQ(cost(1, 0), 0);
     for (const int size : {2, 3, 7, 16, 100}) {
@@ -93,14 +115,14 @@ TEST(Selector, CostsGrowWithBytesAndAreNothingForOneRank) {
   }
 }
 
-TEST(Selector, SegmentsKeepTheirBounds) {
+TEST_P(Selection, SegmentsKeepTheirBounds) {
   for (const Algorithm& algorithm : algorithms()) {
     if (algorithm.tune == nullptr) continue;
     SCOPED_TRACE(std::string(name(algorithm.operation)) + ":" + algorithm.name);
     for (const int size : {1, 2, 3, 64, 4096})
       for (uint64_t bytes = 1; bytes < uint64_t{1} << 42; bytes *= 8) {
         Problem problem = problem_of(algorithm.operation, size, bytes);
-        algorithm.tune(problem, kSharedMemory);
+        algorithm.tune(problem, cost_);
         EXPECT_GE(problem.radix, 2);
         EXPECT_LE(problem.radix, kMaxRadix);
         EXPECT_EQ(problem.segment_bytes % 64, 0U);

@@ -128,6 +128,7 @@ TEST(Program, JsonRowsHaveTheColumnsAndWhereTheyComeFrom) {
   for (const char* name : {"transport", "host", "version"}) EXPECT_FALSE(row[name].get<std::string>().empty()) << name;
   EXPECT_LE(row["min"], row["p50"]);
   EXPECT_LE(row["p50"], row["p99"]);
+  EXPECT_GT(row["loop"], 0);
   EXPECT_DOUBLE_EQ(row["algbw"].get<double>(), 2048 / row["p50"].get<double>() / 1000);
   EXPECT_DOUBLE_EQ(row["busbw"].get<double>(), row["algbw"].get<double>());
 }
