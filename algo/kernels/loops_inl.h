@@ -19,6 +19,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "src/base/kernel.h"
 
@@ -27,14 +28,28 @@ namespace tutti::internal {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Reads and writes of vectors at any address.
+// Reads and writes of vectors at any address. By unsigned lanes, and one lane by memcpy: what Highway and the compiler
+// have for few floats and for one element claims that it is aligned.
 template <class D>
 HWY_INLINE hn::Vec<D> load_bytes(D d, const uint8_t* from) {
-  return hn::LoadU(d, reinterpret_cast<const hn::TFromD<D>*>(from));
+  if constexpr (hn::MaxLanes(D()) == 1) {
+    hn::TFromD<D> lane;
+    std::memcpy(&lane, from, sizeof lane);
+    return hn::Set(d, lane);
+  } else {
+    const hn::RebindToUnsigned<D> bits;
+    return hn::BitCast(d, hn::LoadU(bits, reinterpret_cast<const hn::TFromD<decltype(bits)>*>(from)));
+  }
 }
 template <class D>
-HWY_INLINE void store_bytes(D d, hn::Vec<D> v, uint8_t* to) {
-  hn::StoreU(v, d, reinterpret_cast<hn::TFromD<D>*>(to));
+HWY_INLINE void store_bytes(D, hn::Vec<D> v, uint8_t* to) {
+  if constexpr (hn::MaxLanes(D()) == 1) {
+    const hn::TFromD<D> lane = hn::GetLane(v);
+    std::memcpy(to, &lane, sizeof lane);
+  } else {
+    const hn::RebindToUnsigned<D> bits;
+    hn::StoreU(hn::BitCast(bits, v), bits, reinterpret_cast<hn::TFromD<decltype(bits)>*>(to));
+  }
 }
 
 // The operands of a call, kOperands of them; 0: known at run time only. A copy of the addresses where they are few,
