@@ -4,6 +4,7 @@
 
 #include <csignal>
 
+#include "tests/free_port.h"
 #include "tests/processes/job.h"
 
 namespace tutti_test {

@@ -19,12 +19,6 @@ void send_text(const Socket& socket, std::string_view text) {
 
 }  // namespace
 
-uint16_t free_port() {
-  Listening listening = listen_on(0, Reach::loopback);
-  if (!listening.ok()) throw std::runtime_error(listening.status().message());
-  return listening.listeners.port;
-}
-
 Foreign::Foreign(uint16_t port, Manner manner) : manner_(manner) {
   Listening listening = listen_on(port, Reach::loopback);
   if (!listening.ok()) throw std::runtime_error(listening.status().message());

@@ -10,11 +10,11 @@
 
 #include "src/core/store/listener.h"
 #include "src/core/store/socket.h"
+#include "tests/free_port.h"
 
 namespace tutti::internal {
 
-// A port of both loopback addresses that nobody listened on a moment ago.
-uint16_t free_port();
+using tutti_test::free_port;
 
 // A service that is no store.
 class Foreign {

@@ -1,10 +1,8 @@
 #include "job.h"
 
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +10,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+
+#include "../free_port.h"
 
 namespace tutti_test {
 namespace {
@@ -36,21 +36,9 @@ pid_t start(const std::string& program, const std::vector<std::string>& argument
 
 }  // namespace
 
-int free_port() {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  bind(fd, reinterpret_cast<sockaddr*>(&address), length);
-  getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length);
-  close(fd);
-  return ntohs(address.sin_port);
-}
-
 Job::Job(int ranks, const std::string& program, const std::vector<std::string>& arguments,
          const std::vector<std::string>& environment) {
-  const int port = free_port();
+  const uint16_t port = free_port();
   processes_.resize(static_cast<size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
     std::vector<std::string> all{"RANK=" + std::to_string(rank), "WORLD_SIZE=" + std::to_string(ranks),

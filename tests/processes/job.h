@@ -55,7 +55,4 @@ class Job {
   std::chrono::steady_clock::time_point mark_ = std::chrono::steady_clock::now();
 };
 
-// A TCP port of 127.0.0.1 that nobody listened on a moment ago.
-int free_port();
-
 }  // namespace tutti_test
