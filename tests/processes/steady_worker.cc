@@ -15,26 +15,14 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
-#include <new>
 #include <vector>
 
+#include "../allocations.h"
+
 namespace {
 
-thread_local long allocations = 0;
 volatile sig_atomic_t syscalls = 0;
 volatile sig_atomic_t last_syscall = -1;
-
-}  // namespace
-
-void* operator new(size_t bytes) {
-  ++allocations;
-  if (void* memory = std::malloc(bytes)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-
-namespace {
 
 void on_syscall(int, siginfo_t* info, void* context) {
   if (info->si_syscall != SYS_sched_yield) {
@@ -126,9 +114,10 @@ int main() {
   for (int i = 0; i < 20; ++i)
     for (const Memory& memory : memories) run_all(world, memory);
   count_syscalls();
-  allocations = 0;
+  const uint64_t before = tutti_test::allocations_of_this_thread();
   for (int i = 0; i < 200; ++i)
     for (const Memory& memory : memories) run_all(world, memory);
+  const auto allocations = static_cast<long>(tutti_test::allocations_of_this_thread() - before);
   std::printf("counted allocations %ld syscalls %d (last %d)\n", allocations, static_cast<int>(syscalls),
               static_cast<int>(last_syscall));
   std::fflush(stdout);

@@ -1,32 +1,9 @@
-// The data path does not allocate in steady state: counted by this program's own operator new, per thread.
+// The data path does not allocate in steady state: counted for each thread.
 #include <array>
-#include <cstdlib>
-#include <new>
 #include <vector>
 
+#include "tests/allocations.h"
 #include "tests/transport/conformance.h"
-
-namespace {
-
-thread_local uint64_t allocation_count = 0;
-
-void* counted(void* memory) {
-  ++allocation_count;
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-
-}  // namespace
-
-void* operator new(size_t bytes) { return counted(std::malloc(bytes)); }
-void* operator new(size_t bytes, std::align_val_t alignment) {
-  const auto unit = static_cast<size_t>(alignment);
-  return counted(std::aligned_alloc(unit, (bytes + unit - 1) / unit * unit));
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
 
 namespace tutti::internal::conformance {
 namespace {
@@ -152,15 +129,15 @@ TEST_P(Conformance, PostsAndPollsAllocateNothingInSteadyState) {
   const auto world = connected(3);
   Round round(*world);
   for (int i = 0; i < 100; ++i) round.run();
-  const uint64_t before = allocation_count;
+  const uint64_t before = tutti_test::allocations_of_this_thread();
   for (int i = 0; i < 300; ++i) round.run();
-  EXPECT_EQ(allocation_count - before, 0u);
+  EXPECT_EQ(tutti_test::allocations_of_this_thread() - before, 0u);
 }
 
 TEST(ConformanceAllocations, AreCounted) {
-  const uint64_t before = allocation_count;
+  const uint64_t before = tutti_test::allocations_of_this_thread();
   const std::vector<int> some(100);
-  EXPECT_EQ(allocation_count - before, 1u);
+  EXPECT_EQ(tutti_test::allocations_of_this_thread() - before, 1u);
 }
 
 }  // namespace

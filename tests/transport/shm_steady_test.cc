@@ -7,22 +7,9 @@
 #include <sys/syscall.h>
 
 #include <array>
-#include <cstdlib>
-#include <new>
 
+#include "tests/allocations.h"
 #include "tests/transport/shm_processes.h"
-
-namespace {
-thread_local uint64_t allocations = 0;
-}
-
-void* operator new(size_t bytes) {
-  ++allocations;
-  if (void* memory = std::malloc(bytes)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace tutti::internal::testing {
 namespace {
@@ -86,9 +73,9 @@ TEST(ShmSteady, NothingIsAllocated) {
     self.connect_all();
     Round round(self);
     round.all(30);
-    const uint64_t before = allocations;
+    const uint64_t before = tutti_test::allocations_of_this_thread();
     round.all(100);
-    EXPECT_EQ(allocations, before);
+    EXPECT_EQ(tutti_test::allocations_of_this_thread(), before);
   });
   EXPECT_THAT(statuses, Each(0));
 }
