@@ -252,7 +252,8 @@ TUTTI_API tutti_status tutti_all_to_all(tutti_group* group, const void* input, v
                                         tutti_type type, const tutti_options* options);
 
 /* Sends to, and receives from, one rank of the group. The k-th send from A to B meets the k-th receive of B from A;
- * both name the same count and type. Only these two ranks take part; a send may return before it was received. */
+ * both name the same count and type. Only these two ranks take part. A send may return before it was received, or
+ * wait until it is: ranks that send to each other use an _async form. */
 TUTTI_API tutti_status tutti_send(tutti_group* group, const void* buffer, size_t count, tutti_type type, int to,
                                   const tutti_options* options);
 TUTTI_API tutti_status tutti_recv(tutti_group* group, void* buffer, size_t count, tutti_type type, int from,

@@ -2,6 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <random>
 
 #include "world.h"
@@ -159,6 +162,30 @@ TEST(Groups, DisagreementAboutANewGroupIsAMismatchOnAllRanks) {
     EXPECT_NE(std::string(tutti_last_error()).find("rank"), std::string::npos) << tutti_last_error();
     EXPECT_EQ(tutti_barrier(world, nullptr), TUTTI_MISMATCH);
   });
+}
+
+// Descriptors, threads and mappings of this process.
+size_t held() {
+  const auto entries = [](const char* folder) {
+    return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(folder), {}));
+  };
+  std::ifstream maps("/proc/self/maps");
+  const auto mappings = std::count(std::istreambuf_iterator<char>(maps), {}, '\n');
+  return entries("/proc/self/fd") + entries("/proc/self/task") + static_cast<size_t>(mappings);
+}
+
+TEST(Groups, WorldsLeaveNothingBehind) {
+  const auto join_and_leave = [] {
+    run_world(2, [](tutti_group* world, int rank) {
+      void* window = nullptr;
+      EXPECT_TUTTI_OK(tutti_alloc(world, 3 << 20, &window));
+      EXPECT_EQ(sum_over(world, rank), 1);
+    });
+  };
+  for (int i = 0; i < 10; ++i) join_and_leave();
+  const size_t before = held();
+  for (int i = 0; i < 100; ++i) join_and_leave();
+  EXPECT_LT(held(), before + 20) << "the allocator's own mappings may come and go";
 }
 
 TEST(Groups, AWorldOfOneDoesEverythingAlone) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <climits>
 
 #include "world.h"
@@ -182,6 +183,21 @@ TEST(Timeout, AnOperationEndsAtItsOwnDeadlineAndNamesWhomItWaitsFor) {
     }
     EXPECT_TUTTI_OK(tutti_group_free(copy));
   });
+}
+
+// Who gives up first tells the others, and drops what was sent to it, which lets its sender go.
+TEST(Timeout, RanksThatAllSendFirstWaitNoLongerThanTheirDeadline) {
+  std::atomic<int> timeouts{0};
+  run_world(3, [&](tutti_group* world, int rank) {
+    std::vector<char> large(64 << 20);
+    EXPECT_TUTTI_OK(tutti_group_set_timeout(world, 200'000));
+    const tutti_status status = tutti_send(world, large.data(), large.size(), TUTTI_INT8, (rank + 1) % 3, nullptr);
+    if (status == TUTTI_OK) return;
+    EXPECT_EQ(status, TUTTI_TIMEOUT);
+    EXPECT_THAT(tutti_last_error(), HasSubstr("waits for rank"));
+    ++timeouts;
+  });
+  EXPECT_GE(timeouts, 1);
 }
 
 TEST(Timeout, VeryLongTimesMeanNever) {

@@ -6,7 +6,14 @@
 //   worker leave_early RANK                    rank RANK leaves after one barrier, the others go on
 //   worker exit_early RANK                     rank RANK calls exit(0) without leaving
 //   worker fork_child                          forks a child that uses the handle, and lives on while the parent is
-//   killed worker signals COUNT                       operations under a storm of timer signals
+//                                              killed
+//   worker signals COUNT                       operations under a storm of timer signals
+//   worker repeat COUNT                        COUNT small all_reduces, then leaves
+//   worker wait SECONDS                        rank 0 comes late to a barrier; the others print the seconds of
+//                                              processor that they took to wait for it
+//   worker end HOW                             ends with status 5, without leaving: main_returns, a_thread_exits,
+//                                              a_static_leaves (in its destructor), the_middle (of an operation)
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <tutti/tutti.h>
@@ -17,6 +24,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -146,6 +154,42 @@ void signals(const Rank& rank, int count) {
   }
 }
 
+double processor_seconds() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
+void wait_for_the_late(const Rank& rank, int seconds) {
+  check(tutti_barrier(rank.world, nullptr));
+  if (rank.rank == 0) sleep(static_cast<unsigned>(seconds));
+  const double before = processor_seconds();
+  check(tutti_barrier(rank.world, nullptr));
+  std::printf("took %.3f\n", processor_seconds() - before);
+}
+
+// The world of a program that leaves it to its statics.
+struct Statically {
+  tutti_group* world = nullptr;
+  ~Statically() { tutti_group_free(world); }
+} statically;
+
+void end_by(const Rank& rank, const std::string& how) {
+  check(tutti_barrier(rank.world, nullptr));
+  // Nobody has ended before all have passed the first; who ends now may break the second.
+  if (how == "the_middle") {
+    tutti_work* work = nullptr;
+    check(tutti_barrier_async(rank.world, nullptr, &work));
+    std::exit(5);
+  }
+  tutti_barrier(rank.world, nullptr);
+  if (how == "a_static_leaves") statically.world = rank.world;
+  if (how == "a_thread_exits") std::thread([] { std::exit(5); }).join();
+}
+
 void start_signal_storm() {
   struct sigaction action {};
   action.sa_handler = [](int) {};  // without SA_RESTART: system calls return EINTR
@@ -172,6 +216,13 @@ int main(int argc, char** argv) {
   if (mode == "exit_early") go_early(rank, std::stoi(argument(2)), false);
   if (mode == "fork_child") fork_child(rank);
   if (mode == "signals") signals(rank, std::stoi(argument(2)));
+  if (mode == "repeat")
+    for (int i = 0; i < std::stoi(argument(2)); ++i) Operation(rank, "all_reduce", 8).run(nullptr);
+  if (mode == "wait") wait_for_the_late(rank, std::stoi(argument(2)));
+  if (mode == "end") {
+    end_by(rank, argument(2));
+    return 5;
+  }
   check(tutti_group_free(rank.world));
   std::printf("status ok\n");
   return 0;

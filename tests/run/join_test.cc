@@ -1,7 +1,13 @@
 // Ranks of tutti-run join through the store that it serves.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <net/if.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <cstring>
 #include <string>
 
 #include "launched.h"
@@ -37,6 +43,38 @@ TEST(Join, WhenRankZeroFailsTheStoreIsStillThere) {
   Launched run({"-n", "3", TUTTI_JOIN_WORKER, "fail", "0"});
   EXPECT_EQ(run.wait(), 3) << run.err();
   EXPECT_THAT(run.err(), HasSubstr("rank 0 (process "));
+  EXPECT_TRUE(run.is_all_gone());
+}
+
+// In a network namespace of its own, as in a machine without a network.
+Launched::Options alone(bool loopback) {
+  Launched::Options options;
+  options.before_exec = [loopback] {
+    if (unshare(CLONE_NEWNET) != 0) _exit(77);
+    if (!loopback) return;
+    const int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    ifreq request{};
+    std::strcpy(request.ifr_name, "lo");
+    request.ifr_flags = IFF_UP;
+    if (ioctl(fd, SIOCSIFFLAGS, &request) != 0) _exit(78);
+  };
+  return options;
+}
+
+TEST(Join, LoopbackAloneIsEnough) {
+  Launched run({"-n", "3", TUTTI_JOIN_WORKER}, alone(true));
+  const int status = run.wait();
+  if (status == 77) GTEST_SKIP() << "unshare(CLONE_NEWNET) is not allowed here";
+  EXPECT_EQ(status, 0) << run.err();
+  EXPECT_EQ(run.out(), "3 of 3\n3 of 3\n3 of 3\n");
+}
+
+TEST(Join, WithoutLoopbackTheReasonIsTold) {
+  Launched run({"-n", "3", "--env", "TUTTI_JOIN_TIMEOUT=2", TUTTI_JOIN_WORKER}, alone(false));
+  const int status = run.wait();
+  if (status == 77) GTEST_SKIP() << "unshare(CLONE_NEWNET) is not allowed here";
+  EXPECT_EQ(status, 1);
+  EXPECT_THAT(run.err(), HasSubstr("Network is unreachable"));
   EXPECT_TRUE(run.is_all_gone());
 }
 

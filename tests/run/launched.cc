@@ -12,8 +12,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
+#include <memory>
 #include <thread>
 
 namespace tutti_test {
@@ -34,9 +33,14 @@ struct Pipe {
   }
 };
 
+// Of a file of /proc, whatever it says before its process ends; a stream would throw then.
 std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text;
+  char buffer[4096];
+  for (ssize_t bytes; (bytes = read(file.get(), buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<size_t>(bytes));
+  return text;
 }
 
 std::string fresh_mark() {
@@ -145,14 +149,13 @@ int Launched::wait() {
 
 std::vector<pid_t> Launched::left() const {
   std::vector<pid_t> found;
-  DIR* folder = opendir("/proc");
-  while (const dirent* entry = readdir(folder)) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc"), closedir);
+  while (const dirent* entry = readdir(folder.get())) {
     const pid_t pid = std::atoi(entry->d_name);
     if (pid <= 0 || pid == getpid()) continue;
     if (read_file("/proc/" + std::string(entry->d_name) + "/environ").find(mark_) == std::string::npos) continue;
     if (state_of(pid) != 'Z' && state_of(pid) != 0) found.push_back(pid);
   }
-  closedir(folder);
   return found;
 }
 
