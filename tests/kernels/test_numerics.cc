@@ -173,7 +173,7 @@ TEST(Numerics, SmallFloatsAreRoundedOnceToNearestEven) {
 
 TEST(Numerics, Float16SumsNearTheLimitOverflowToInfinity) {
   const Kind kind{DataType::float16, ReduceOp::sum};
-  for (size_t count : {7206, 24063328}) {
+  for (size_t count : {7206, 1000003}) {
     std::mt19937_64 random(count);
     std::vector<Bytes> operands(2, Bytes(2 * count));
     for (Bytes& operand : operands)
