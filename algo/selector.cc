@@ -17,15 +17,6 @@ bool fits(const Algorithm& algorithm, const Problem& problem) {
   return algorithm.fits == nullptr || algorithm.fits(problem);
 }
 
-std::string operation_names() {
-  std::string names;
-  for (int i = 0; i < kOperationCount; ++i) {
-    if (i > 0) names += ", ";
-    names += name(static_cast<Operation>(i));
-  }
-  return names;
-}
-
 std::string algorithm_names(Operation operation) {
   std::string names;
   for (const Algorithm& algorithm : algorithms(operation)) {
@@ -46,7 +37,10 @@ std::string_view trimmed(std::string_view text) {
 Status parse_entry(std::string_view entry, Overrides& overrides) {
   const size_t colon = entry.find(':');
   if (colon == std::string_view::npos)
-    return refused(fmt::format("algorithm override \"{}\" is not of the form operation:algorithm", entry));
+    return refused(
+        fmt::format("algorithm override \"{}\" is not of the form operation:algorithm, as in "
+                    "all_reduce:ring; there are {}",
+                    entry, operation_names()));
   const std::string_view operation_name = trimmed(entry.substr(0, colon));
   const std::string_view algorithm_name = trimmed(entry.substr(colon + 1));
   const auto operation = operation_named(operation_name);
@@ -65,6 +59,15 @@ Status parse_entry(std::string_view entry, Overrides& overrides) {
 }
 
 }  // namespace
+
+std::string operation_names() {
+  std::string names;
+  for (int i = 0; i < kOperationCount; ++i) {
+    if (i > 0) names += ", ";
+    names += name(static_cast<Operation>(i));
+  }
+  return names;
+}
 
 Result<Overrides> parse_overrides(std::string_view text) {
   Overrides overrides{};

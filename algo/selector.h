@@ -25,6 +25,8 @@ using Overrides = std::array<const Algorithm*, kOperationCount>;
 
 // "all_reduce:ring,broadcast:chain"; "" is none. Errors: invalid_argument, with the valid names.
 Result<Overrides> parse_overrides(std::string_view text);
+// "broadcast, reduce, ...": all of them.
+std::string operation_names();
 
 struct Choice {
   const Algorithm* algorithm = nullptr;

@@ -17,13 +17,12 @@ constexpr int kUsage = 2;
 
 void complain(const std::exception& error) { std::fprintf(stderr, "tutti-perf: %s\n", error.what()); }
 
-tutti_group* join(const std::string& algorithm) {
-  const char* settings[] = {algorithm.c_str(), nullptr};
+// With a setting of the library's ("TUTTI_ALGORITHM=..."), or with none ("").
+tutti_status join(const std::string& setting, tutti_group** world) {
+  const char* settings[] = {setting.c_str(), nullptr};
   tutti_init_options init = TUTTI_INIT_OPTIONS;
-  if (!algorithm.empty()) init.settings = settings;
-  tutti_group* world = nullptr;
-  require(tutti_init(&init, &world), "tutti_init");
-  return world;
+  if (!setting.empty()) init.settings = settings;
+  return tutti_init(&init, world);
 }
 
 // Rank 0 says it, and every rank leaves with `status` once it has been said: a launcher ends the others when one rank
@@ -57,16 +56,29 @@ int measure(tutti_group* world, const Options& options) {
                wrong == 0 ? 0 : kWrong);
 }
 
+// Even a usage error is said by one rank only, and that takes a world to know which.
+int refuse(const std::string& text) {
+  tutti_group* world = nullptr;
+  require(join("", &world), "tutti_init");
+  return leave(world, text, kUsage);
+}
+
 int run(int argc, char** argv) {
   const tutti::perf::Parsed parsed = tutti::perf::parse(argc, argv);
-  // Even a usage error is said by one rank only, and that takes a world to know which.
-  if (!parsed.options) return leave(join(""), parsed.text, parsed.status);
+  if (!parsed.options && parsed.status == 0) {
+    std::fputs(parsed.text.c_str(), stdout);
+    return 0;
+  }
+  if (!parsed.options) return refuse(parsed.text);
   const Options& options = *parsed.options;
   const std::string algorithm =
       options.algorithm.empty()
           ? ""
           : std::string("TUTTI_ALGORITHM=") + options.operation->explained_as + ":" + options.algorithm;
-  tutti_group* world = join(algorithm);
+  tutti_group* world = nullptr;
+  const tutti_status joined = join(algorithm, &world);
+  if (joined == TUTTI_INVALID_ARGUMENT && !algorithm.empty()) return refuse(usage(tutti_last_error()));
+  require(joined, "tutti_init");
   try {
     return measure(world, options);
   } catch (const std::exception& error) {

@@ -65,6 +65,14 @@ uint64_t parse_at_least(const std::string& option, const std::string& text, uint
   }
 }
 
+// Each call's time is kept.
+uint64_t parse_calls(const std::string& option, const std::string& text, uint64_t least) {
+  constexpr uint64_t kMost = 10'000'000;
+  const uint64_t calls = parse_at_least(option, text, least);
+  if (calls > kMost) throw std::invalid_argument(option + ": '" + text + "' is too large: at most 10000000");
+  return calls;
+}
+
 uint64_t parse_size(const std::string& option, const std::string& text) {
   try {
     const uint64_t bytes = parse_bytes(text);
@@ -134,8 +142,8 @@ void interpret(const Raw& raw, Options& options) {
     throw std::invalid_argument("--max-bytes: " + std::to_string(options.max_bytes) + " is below --min-bytes " +
                                 std::to_string(options.min_bytes));
   if (raw.factor) options.factor = parse_at_least("--factor", *raw.factor, 2);
-  if (raw.iterations) options.iterations = parse_at_least("--iters", *raw.iterations, 1);
-  if (raw.warmup) options.warmup = parse_at_least("--warmup", *raw.warmup, 0);
+  if (raw.iterations) options.iterations = parse_calls("--iters", *raw.iterations, 1);
+  if (raw.warmup) options.warmup = parse_calls("--warmup", *raw.warmup, 0);
   if (raw.type) options.type = lookup("--type", *raw.type, type_names());
   if (raw.op) options.op = lookup("--op", *raw.op, op_names());
   if (raw.root) {
@@ -156,11 +164,15 @@ void interpret(const Raw& raw, Options& options) {
 uint64_t parse_bytes(const std::string& text) {
   static const std::map<char, unsigned> kShifts = {{'K', 10}, {'M', 20}, {'G', 30}, {'k', 10}, {'m', 20}, {'g', 30}};
   const auto suffix = text.empty() ? kShifts.end() : kShifts.find(text.back());
-  if (suffix == kShifts.end()) return parse_number(text);
-  const uint64_t value = parse_number(text.substr(0, text.size() - 1));
-  if (value > std::numeric_limits<uint64_t>::max() >> suffix->second)
+  const unsigned shift = suffix == kShifts.end() ? 0 : suffix->second;
+  const std::string digits = text.substr(0, text.size() - (shift > 0 ? 1 : 0));
+  if (digits.empty() || digits.find_first_not_of("0123456789") != std::string::npos)
+    throw std::invalid_argument("'" + text +
+                                "' is no size: a whole number of bytes, or of K, M or G (64, 4K, 16M, 1G)");
+  const uint64_t value = parse_number(digits);
+  if (value > std::numeric_limits<uint64_t>::max() >> shift)
     throw std::invalid_argument("'" + text + "' is too large: at most 2^64-1 bytes");
-  return value << suffix->second;
+  return value << shift;
 }
 
 std::string check_world(const Options& options, int size) {
@@ -184,7 +196,7 @@ Parsed parse(int argc, const char* const* argv) {
     std::ostringstream out;
     std::ostringstream err;
     const bool asked = app.exit(error, out, err) == 0;
-    return {std::nullopt, out.str() + err.str(), asked ? 0 : 2};
+    return {std::nullopt, asked ? out.str() : "tutti-perf: " + err.str(), asked ? 0 : 2};
   } catch (const std::invalid_argument& error) {
     return {std::nullopt, std::string("tutti-perf: ") + error.what() + "\n", 2};
   }

@@ -165,6 +165,12 @@ class Transport {
   // a transport that does not know says yes.
   virtual bool waits_for(int peer) const { return peer >= 0; }
 
+  // Whether a message of this peer with one of `count` matches from `first` on is here already, though what it is for
+  // waits for other peers. For messages to people; a transport that does not know says no.
+  virtual bool has_heard(int /*peer*/, uint64_t /*channel*/, uint64_t /*first*/, uint64_t /*count*/) const {
+    return false;
+  }
+
   // For waiting: sleeps until a peer may have sent something or `deadline`, a fraction of a millisecond at least and
   // some milliseconds at most. Called when polling has found nothing for long. May be called without the owner's lock.
   virtual void idle(Deadline deadline) = 0;

@@ -29,9 +29,14 @@ class GroupBase {
   // The number of ranks, for an operation that needs it to know its shape.
   int ranks_for(const char* operation) const {
     const int ranks = size();
-    if (ranks < 1)
-      throw Error(Status::invalid_argument, std::string(operation) + ": the group is empty: this rank is no member");
+    if (ranks < 1) refuse_empty(operation);
     return ranks;
+  }
+  void require_member(const char* operation) const {
+    if (group_ == nullptr) refuse_empty(operation);
+  }
+  [[noreturn]] static void refuse_empty(const char* operation) {
+    throw Error(Status::invalid_argument, std::string(operation) + ": the group is empty: this rank is no member");
   }
 
   // The blocks of a buffer in place: how many elements each has, and where this rank's begins.

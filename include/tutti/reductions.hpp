@@ -12,8 +12,14 @@ class Reductions : public GroupBase {
   using GroupBase::GroupBase;
 
   // Returns when every rank has called it.
-  void barrier(Options options = {}) { call(tutti_barrier, options); }
-  Work barrier_async(Options options = {}) { return start(tutti_barrier_async, options); }
+  void barrier(Options options = {}) {
+    require_member("barrier");
+    call(tutti_barrier, options);
+  }
+  Work barrier_async(Options options = {}) {
+    require_member("barrier_async");
+    return start(tutti_barrier_async, options);
+  }
 
   // Everyone's buffer [count] = root's.
   template <Output B>

@@ -76,7 +76,8 @@ typedef enum tutti_status {
   TUTTI_PEER_FAILED = 4,      /* a rank died or left: tutti_last_failed_rank says which */
   TUTTI_TIMEOUT = 5,          /* the deadline passed: the message names who was waited for */
   TUTTI_ABORTED = 6,          /* the group was given up because of an earlier error on some rank */
-  TUTTI_MISMATCH = 7,         /* the ranks called different things: the message shows both calls */
+  TUTTI_MISMATCH = 7,         /* the ranks called different things: with TUTTI_CHECK=1 the message shows both calls,
+                                 without it only lengths that differ are found */
   TUTTI_INTERNAL = 8          /* a fault of the library: please report it */
 } tutti_status;
 
@@ -154,7 +155,8 @@ typedef struct tutti_init_options {
  * MISMATCH (library version, world size or a rank taken twice), PEER_FAILED, OUT_OF_RESOURCES. */
 TUTTI_API tutti_status tutti_init(const tutti_init_options* options, tutti_group** world);
 
-/* Gives a group back. Work under way on it is waited for first. When the last group of a world has been
+/* Gives a group back. Work under way on it is waited for first, and the handles of its works end with it: ask them for
+ * what they came to before. When the last group of a world has been
  * freed the process leaves that world; rank 0 then stays until the others have left too, or at most the
  * joining time. A later use of the handle returns INVALID_ARGUMENT. NULL is allowed. */
 TUTTI_API tutti_status tutti_group_free(tutti_group* group);

@@ -13,6 +13,10 @@
 #ifndef TUTTI_TUTTI_HPP
 #define TUTTI_TUTTI_HPP
 
+#if __cplusplus < 202002L
+#error "tutti.hpp needs C++20 (-std=c++20); tutti.h is for C and for older C++"
+#endif
+
 #include <initializer_list>
 #include <span>
 #include <string>

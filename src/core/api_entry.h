@@ -56,10 +56,19 @@ Status with(HandleTable<T>& table, const char* what, const void* handle, Body&& 
                   fmt::format("the {} was made by another process before fork: a child cannot use it", what));
   Locked lock(*slot->lock.load(std::memory_order_acquire));
   if (!table.is_current(*slot, number_of(handle))) return refused();
-  ++slot->users;
-  Status status = body(*slot->object, lock, *slot);
-  const bool erased = !table.is_current(*slot, number_of(handle));
-  --slot->users;
+  // Ends with the visit however the body ends, under the lock.
+  struct Visit {
+    decltype(slot) visited;
+    explicit Visit(decltype(slot) of) : visited(of) { ++visited->users; }
+    ~Visit() { --visited->users; }
+  };
+  bool erased = false;
+  Status status;
+  {
+    const Visit visit(slot);
+    status = body(*slot->object, lock, *slot);
+    erased = !table.is_current(*slot, number_of(handle));
+  }
   lock.unlock();
   if (erased) table.recycle(number_of(handle));
   return status;

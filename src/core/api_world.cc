@@ -186,7 +186,8 @@ tutti_status tutti_explain(tutti_group* handle, const char* operation, size_t co
   return with_group(handle, [&](Group& group, Locked&, GroupSlot&) -> Status {
     const auto named = operation_named(operation ? operation : "");
     if (!named)
-      return Status(Code::invalid_argument, fmt::format("explain: '{}' is no operation", operation ? operation : ""));
+      return Status(Code::invalid_argument, fmt::format("explain: '{}' is no operation; there are {}",
+                                                        operation ? operation : "", operation_names()));
     if (!algorithm) return Status(Code::invalid_argument, "explain: the place for the name is NULL");
     if (static_cast<unsigned>(type) >= kDataTypeCount)
       return Status(Code::invalid_argument, fmt::format("explain: type {} is none of tutti_type", int(type)));

@@ -25,8 +25,9 @@ struct Call {
   Signature signature;
   Memory input;
   Memory output;
-  int peer = -1;           // send, recv
-  int64_t timeout_us = 0;  // 0: the group's
+  int peer = -1;                // send, recv
+  int64_t timeout_us = 0;       // 0: the group's
+  const char* alias = nullptr;  // what the caller called, where that is not the operation: "split"
   bool operator==(const Call&) const = default;
 };
 

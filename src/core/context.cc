@@ -87,12 +87,22 @@ Choice Context::choose(const Problem& problem) const {
   return select(problem, share_cpus_ ? kSharedCores : kSharedMemory, overrides_);
 }
 
-Status Context::connect(int peer, int64_t timeout_us) {
+// A peer may be slow to answer, or stopped. Others use the world meanwhile, and what they or the watch thread learn
+// ends the wait: so it goes in stretches, each twice as long as the one before.
+Status Context::connect(int peer, Deadline deadline, const Group& group) {
+  constexpr int64_t kFirstStretchUs = 100'000;
   if (connected_[peer] || peer == rank_) return {};
-  if (failed_[peer]) return Status::peer_failed(peer, fmt::format("rank {} has failed", peer));
-  TUTTI_RETURN_IF_ERROR(transport_->connect(peer, addresses_[peer], Deadline::after_us(timeout_us)));
-  connected_[peer] = true;
-  return {};
+  for (int64_t stretch_us = kFirstStretchUs;; stretch_us *= 2) {
+    if (failed_[peer]) return Status::peer_failed(peer, fmt::format("rank {} has failed", peer));
+    lock_.unlock();
+    const Status status =
+        transport_->connect(peer, addresses_[peer], std::min(deadline, Deadline::after_us(stretch_us)));
+    lock_.lock();
+    act_on_notices();
+    if (!group.failure().ok()) return group.failure();
+    if (status.ok()) connected_[peer] = true;
+    if (status.code() != Code::timeout || deadline.passed()) return status;
+  }
 }
 
 Result<std::unique_ptr<Work>> Context::make_work(Plan& plan, Group& group) {
@@ -117,18 +127,25 @@ void Context::retire(Work& work) {
 
 bool Context::poll() {
   const bool moved = engine_.poll();
-  if (notices_.any()) [[unlikely]] {
-    for (const Notice& notice : notices_.take()) act_on(notice);
-  }
+  if (notices_.any()) [[unlikely]]
+    act_on_notices();
   return moved;
 }
 
 void Context::work_ended(Work& work) { work.group().ended(work); }
 void Context::work_failed(Work& work, Status status) { work.group().fail(status, true); }
 
+void Context::act_on_notices() {
+  for (const Notice& notice : notices_.take()) act_on(notice);
+}
+
 void Context::act_on(const Notice& notice) {
   if (notice.kind == Notice::Kind::peer_failed) return peer_failed(notice);
-  fail_descendants(notice.channel, Status(notice.code, fmt::format("rank {}: {}", notice.rank, notice.text)), false);
+  const std::string text = fmt::format("rank {}: {}", notice.rank, notice.text);
+  fail_descendants(
+      notice.channel,
+      notice.code == Code::peer_failed ? Status::peer_failed(notice.failed_rank, text) : Status(notice.code, text),
+      false);
 }
 
 void Context::peer_failed(const Notice& notice) {
@@ -156,10 +173,12 @@ void Context::give_up(Group& group, bool announce) {
   }
   log_info("a group of {} ranks is given up: {}; its last operations: {}", group.size(), group.failure().message(),
            group.history());
-  if (announce) session_->abort(group.membership().channel, group.failure().code(), group.failure().message());
+  if (announce) session_->abort(group.membership().channel, group.failure());
 }
 
 void Context::fail_descendants(uint64_t channel, const Status& status, bool announce) {
+  // For groups that are being made from it just now; one that was given up long ago has no more children.
+  if (aborted_channels_.size() == kMostAborted) aborted_channels_.pop_front();
   aborted_channels_.emplace_back(channel, status);
   for (const auto& group : groups_)
     if (group->descends_from(channel)) group->fail(status, announce && group->membership().channel == channel);
@@ -194,9 +213,17 @@ void Context::check_time(Work& work, int64_t now) {
 }
 
 std::string Context::missing(const Work& work) const {
+  constexpr uint64_t kMatchesOfAWork = uint64_t{1} << 32;
   std::vector<int> ranks = awaited_ranks(work);
   std::erase_if(ranks, [&](int rank) { return !transport_->waits_for(rank); });
-  return rank_list(ranks);
+  // Of ranks that have come, more may be awaited: they wait for the same ones as we do.
+  const std::vector<int> heard = heard_ranks(work);
+  std::vector<int> silent = ranks;
+  std::erase_if(silent, [&](int rank) {
+    return std::ranges::binary_search(heard, rank) ||
+           transport_->has_heard(rank, work.channel(), work.match_base, kMatchesOfAWork);
+  });
+  return rank_list(silent.empty() ? ranks : silent);
 }
 
 std::string Context::describe() const {
@@ -210,7 +237,7 @@ std::string Context::describe() const {
                         {"host", host_name()},
                         {"cores_shared", share_cpus_},
                         {"settings", settings}}
-      .dump();
+      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);  // a setting may hold any bytes
 }
 
 }  // namespace tutti::internal

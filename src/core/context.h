@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -66,7 +67,8 @@ class Context : private EngineEvents {
 
   // For groups.
   Choice choose(const Problem& problem) const;
-  Status connect(int peer, int64_t timeout_us);
+  // Lets go of the lock while it waits for the peer's answer; ends early when the group fails meanwhile.
+  Status connect(int peer, Deadline deadline, const Group& group);
   Result<std::unique_ptr<Work>> make_work(Plan& plan, Group& group);
   void retire(Work& work);
   // Ends the group's works and messages after Group::fail.
@@ -78,12 +80,15 @@ class Context : private EngineEvents {
   std::string describe() const;
 
  private:
+  static constexpr size_t kMostAborted = 256;
+
   Context(Config config, std::unique_ptr<Session> session, std::unique_ptr<Transport> transport, int rank);
   Status exchange_addresses(Deadline deadline);
 
   void work_ended(Work& work) override;
   void work_failed(Work& work, Status status) override;
 
+  void act_on_notices();
   void act_on(const Notice& notice);
   void peer_failed(const Notice& notice);
   void check_time(Work& work, int64_t now);
@@ -104,7 +109,7 @@ class Context : private EngineEvents {
   bool share_cpus_ = false;
   uint32_t next_channel_ = 1;
   std::vector<std::unique_ptr<Group>> groups_;
-  std::vector<std::pair<uint64_t, Status>> aborted_channels_;
+  std::deque<std::pair<uint64_t, Status>> aborted_channels_;  // the latest
   std::vector<Work*> tick_works_;
   std::unique_ptr<Watcher> watcher_;  // last: stops before what it watches goes
 };

@@ -79,7 +79,8 @@ Status Group::resolve(Call call, Buffers& buffers, Plan*& plan) {
   TUTTI_RETURN_IF_ERROR(check_call(call, rank(), size(), in_place));
   if (!failure_.ok()) return failure_;
   buffers = {{call.input.buffer(), call.output.buffer(), nullptr}, {call.input.pieces(), call.output.pieces()}};
-  return plan_for({call.signature, call.peer, in_place, call.input.is_list, call.output.is_list}, plan);
+  return plan_for({call.signature, call.peer, in_place, call.input.is_list, call.output.is_list, call.alias},
+                  call.timeout_us, plan);
 }
 
 // From here on the operation takes place: its number is used up.
@@ -109,10 +110,10 @@ uint64_t Group::next_match_base(const Call& call) {
   return static_cast<uint64_t>(sequence_++) << 32;
 }
 
-Status Group::plan_for(const PlanKey& key, Plan*& plan) {
+Status Group::plan_for(const PlanKey& key, int64_t timeout_us, Plan*& plan) {
   auto found = plans_.find(key);
   if (found == plans_.end()) {
-    auto made = make_plan(key);
+    auto made = make_plan(key, Deadline::after_us(timeout_us ? timeout_us : timeout_us_));
     if (!made) return made.status();
     make_room_for_plan();
     found = plans_.emplace(key, std::move(made.value())).first;
@@ -125,7 +126,7 @@ Choice Group::choice_for(Operation operation, uint64_t count, DataType type) con
   return context_.choose(problem_of({{operation, type, ReduceOp::sum, 0, count}}, rank(), size()));
 }
 
-Result<std::unique_ptr<Plan>> Group::make_plan(const PlanKey& key) {
+Result<std::unique_ptr<Plan>> Group::make_plan(const PlanKey& key, Deadline deadline) {
   const Choice choice = context_.choose(problem_of(key, rank(), size()));
   Schedule schedule = build(choice);
   const uint64_t piece_bytes = choice.problem.bytes();
@@ -142,7 +143,7 @@ Result<std::unique_ptr<Plan>> Group::make_plan(const PlanKey& key) {
   log_debug("{} on {} ranks: {} ({} steps, segments of {} bytes, predicted {:.1f} us)", to_string(key.signature),
             size(), choice.algorithm->name, plan->schedule().steps.size(), choice.problem.segment_bytes,
             choice.cost_us);
-  for (int peer : plan->peers()) TUTTI_RETURN_IF_ERROR(context_.connect(peer, timeout_us_));
+  for (int peer : plan->peers()) TUTTI_RETURN_IF_ERROR(context_.connect(peer, deadline, *this));
   return plan;
 }
 
@@ -202,7 +203,7 @@ Status Group::start_comparison(Work& main) {
   const Buffers buffers{{main.comparison.data(), main.comparison.data() + sizeof own, nullptr}, {}};
   Work* comparison = nullptr;
   Plan* plan = nullptr;
-  Status status = plan_for(key, plan);
+  Status status = plan_for(key, main.timeout_us, plan);
   if (status.ok()) status = acquire(*plan, buffers, main.timeout_us, comparison);
   if (!status.ok()) {
     recycle(main);

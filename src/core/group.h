@@ -77,8 +77,8 @@ class Group {
   Status begin(const Call& call, const Buffers& buffers, Plan& plan, Work*& work);
   Status acquire(Plan& plan, const Buffers& buffers, int64_t timeout_us, Work*& work);
   // The plan that a call takes; made when there is none yet.
-  Status plan_for(const PlanKey& key, Plan*& plan);
-  Result<std::unique_ptr<Plan>> make_plan(const PlanKey& key);
+  Status plan_for(const PlanKey& key, int64_t timeout_us, Plan*& plan);
+  Result<std::unique_ptr<Plan>> make_plan(const PlanKey& key, Deadline deadline);
   uint64_t next_match_base(const Call& call);
   // Compares this rank's signature with the others', and then starts `main`.
   Status start_comparison(Work& main);

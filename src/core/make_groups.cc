@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 namespace tutti::internal {
@@ -11,13 +12,16 @@ namespace {
 enum class Kind : int32_t { subgroup, split, dup };
 constexpr const char* kKindNames[] = {"subgroup", "split", "dup"};
 
+constexpr size_t kShownRanks = 8;
+
 // What each rank asks for. `first_channel` counts for rank 0 of the parent only, whose numbers the new groups take.
 struct Request {
   Kind kind;
   int32_t color;
   int32_t key;
-  int32_t zero;
-  uint64_t list_hash;  // subgroup: of the ranks
+  int32_t list_size;  // subgroup: of the ranks
+  uint64_t list_hash;
+  std::array<int32_t, kShownRanks> list;  // the first of them, for messages
   uint64_t first_channel;
 };
 
@@ -25,6 +29,14 @@ uint64_t hash_of(std::span<const int> ranks) {
   uint64_t hash = 0xcbf29ce484222325u;
   for (int rank : ranks) hash = (hash ^ static_cast<uint32_t>(rank)) * 0x100000001b3u;
   return hash ^ ranks.size();
+}
+
+// "[0, 2, 5]": as much of a list as a request holds.
+std::string list_text(const Request& request) {
+  std::string text;
+  for (size_t i = 0; i < std::min<size_t>(kShownRanks, static_cast<size_t>(request.list_size)); ++i)
+    text += fmt::format("{}{}", i > 0 ? ", " : "", request.list[i]);
+  return fmt::format("[{}{}]", text, request.list_size > static_cast<int32_t>(kShownRanks) ? ", ..." : "");
 }
 
 // What every rank asks for; an error where they do not ask for the same kind of thing.
@@ -36,16 +48,17 @@ Result<std::vector<Request>> ask(Group& parent, Request own, Locked& lock) {
   call.signature = {Operation::all_gather, DataType::uint8, ReduceOp::sum, -1, sizeof(Request)};
   call.input = Memory::of(&own);
   call.output = Memory::of(all.data());
+  call.alias = kKindNames[static_cast<int>(own.kind)];
   TUTTI_RETURN_IF_ERROR(run(parent, call, lock));
   const auto& ranks = parent.membership().world_ranks;
   for (size_t r = 1; r < all.size(); ++r) {
     if (all[r].kind == all[0].kind && all[r].list_hash == all[0].list_hash) continue;
-    const Status status(
-        Code::mismatch,
-        all[r].kind == all[0].kind
-            ? fmt::format("subgroup: ranks {} and {} passed different lists of ranks", ranks[0], ranks[r])
-            : fmt::format("rank {} called {} and rank {} called {}", ranks[0], kKindNames[int(all[0].kind)], ranks[r],
-                          kKindNames[int(all[r].kind)]));
+    const Status status(Code::mismatch,
+                        all[r].kind == all[0].kind
+                            ? fmt::format("subgroup: rank {} passed {} and rank {} passed {}", ranks[0],
+                                          list_text(all[0]), ranks[r], list_text(all[r]))
+                            : fmt::format("rank {} called {} and rank {} called {}", ranks[0],
+                                          kKindNames[int(all[0].kind)], ranks[r], kKindNames[int(all[r].kind)]));
     parent.fail(status, true);
     return status;
   }
@@ -86,7 +99,12 @@ Result<Group*> make_subgroup(Group& parent, std::span<const int> ranks, Locked& 
       return Status(Code::invalid_argument, fmt::format("subgroup: rank {} stands in the list twice", rank));
     seen[rank] = true;
   }
-  auto all = ask(parent, {Kind::subgroup, 0, 0, 0, hash_of(ranks), 0}, lock);
+  Request own{};
+  own.kind = Kind::subgroup;
+  own.list_size = static_cast<int32_t>(ranks.size());
+  own.list_hash = hash_of(ranks);
+  std::copy_n(ranks.begin(), std::min(ranks.size(), kShownRanks), own.list.begin());
+  auto all = ask(parent, own, lock);
   if (!all) return all.status();
   return make(parent, {ranks.begin(), ranks.end()}, all->front().first_channel);
 }
@@ -95,7 +113,7 @@ Result<Group*> make_split(Group& parent, int color, int key, Locked& lock) {
   if (color < TUTTI_NO_COLOR)
     return Status(Code::invalid_argument,
                   fmt::format("split: color {} is neither TUTTI_NO_COLOR (-1) nor 0 or more", color));
-  auto all = ask(parent, {Kind::split, color, key, 0, 0, 0}, lock);
+  auto all = ask(parent, {Kind::split, color, key, 0, 0, {}, 0}, lock);
   if (!all) return all.status();
   if (color == TUTTI_NO_COLOR) return static_cast<Group*>(nullptr);
   std::vector<int> colors, members;
@@ -111,7 +129,7 @@ Result<Group*> make_split(Group& parent, int color, int key, Locked& lock) {
 }
 
 Result<Group*> make_dup(Group& parent, Locked& lock) {
-  auto all = ask(parent, {Kind::dup, 0, 0, 0, 0, 0}, lock);
+  auto all = ask(parent, {Kind::dup, 0, 0, 0, 0, {}, 0}, lock);
   if (!all) return all.status();
   std::vector<int> members;
   for (int r = 0; r < parent.size(); ++r) members.push_back(r);

@@ -23,6 +23,7 @@ struct PlanKey {
   bool in_place = false;
   bool input_is_list = false;
   bool output_is_list = false;
+  const char* alias = nullptr;  // see Call
   bool operator==(const PlanKey&) const = default;
 };
 

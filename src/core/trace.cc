@@ -18,11 +18,22 @@ void sort_unique(std::vector<int>& ranks) {
   ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
 }
 
+// The peers of those steps, each once, in order.
+template <class Wanted>
+std::vector<int> peers_where(const Work& work, Wanted wanted) {
+  std::vector<int> ranks;
+  const auto& steps = work.plan().schedule().steps;
+  for (uint32_t i = 0; i < steps.size(); ++i)
+    if (wanted(i)) add_peers(work.plan(), steps[i], ranks);
+  sort_unique(ranks);
+  return ranks;
+}
+
 }  // namespace
 
 std::string describe(const Work& work) {
   const PlanKey& key = work.plan().key();
-  std::string text = to_string(key.signature);
+  std::string text = key.alias ? fmt::format("{}()", key.alias) : to_string(key.signature);
   if (key.signature.operation == Operation::send) text += fmt::format(" to rank {}", work.plan().peers()[0]);
   if (key.signature.operation == Operation::recv) text += fmt::format(" from rank {}", work.plan().peers()[0]);
   return fmt::format("{} #{}", text, work.sequence);
@@ -36,19 +47,20 @@ Status step_error(const Work& work, uint32_t index, const Completion& completion
   if (completion.code == Code::mismatch)
     return Status(Code::mismatch,
                   fmt::format("{}: a message between this rank and {} has {} bytes here and {} there: the calls differ "
-                              "in count or type",
+                              "in count or type (with TUTTI_CHECK=1 the message shows both)",
                               describe(work), rank_list(ranks), step.slice.bytes, completion.found_bytes));
   return Status(completion.code, fmt::format("{}: step {} with {} failed: {}", describe(work), index, rank_list(ranks),
                                              code_name(completion.code)));
 }
 
 std::vector<int> awaited_ranks(const Work& work) {
-  std::vector<int> ranks;
+  return peers_where(work, [&](uint32_t step) { return work.state[step] == Work::kPosted || work.state[step] == 0; });
+}
+
+std::vector<int> heard_ranks(const Work& work) {
   const auto& steps = work.plan().schedule().steps;
-  for (uint32_t i = 0; i < steps.size(); ++i)
-    if (work.state[i] == Work::kPosted || work.state[i] == 0) add_peers(work.plan(), steps[i], ranks);
-  sort_unique(ranks);
-  return ranks;
+  return peers_where(
+      work, [&](uint32_t step) { return work.state[step] == Work::kDone && steps[step].kind != StepKind::send; });
 }
 
 std::string rank_list(const std::vector<int>& ranks) {

@@ -18,6 +18,9 @@ Status step_error(const Work& work, uint32_t step, const Completion& completion)
 // The world ranks that posted steps of the work wait for, each once, in order.
 std::vector<int> awaited_ranks(const Work& work);
 
+// The world ranks of which a message of the work has been taken whole.
+std::vector<int> heard_ranks(const Work& work);
+
 // "rank 2", "ranks 1, 2 and 5", "ranks 1, 2, 3 and 13 more".
 std::string rank_list(const std::vector<int>& ranks);
 

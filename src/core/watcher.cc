@@ -5,25 +5,35 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
+#include <cerrno>
+#include <chrono>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "src/base/log.h"
+#include "src/base/thread.h"
 
 namespace tutti::internal {
 namespace {
 
 constexpr int kSuspicionMs = 200;
+constexpr int kBlindPauseMs = 10;
 
 // Nothing where the event changes nothing here. A rank that has left in order owes nothing as a rule; where it does,
 // the transport finds out. Without the store, deaths are still noticed by the transport.
 std::optional<Notice> notice_of(const Event& event) {
   switch (event.kind) {
     case Event::Kind::peer_failed:
-      return Notice{Notice::Kind::peer_failed, event.rank, 0, event.code, event.text, true};
+      return Notice{.kind = Notice::Kind::peer_failed, .rank = event.rank, .text = event.text, .everyone_knows = true};
     case Event::Kind::aborted:
-      return Notice{Notice::Kind::aborted, event.rank, event.channel, event.code, event.text, true};
+      return Notice{.kind = Notice::Kind::aborted,
+                    .rank = event.rank,
+                    .channel = event.channel,
+                    .code = event.code,
+                    .failed_rank = event.failed_rank,
+                    .text = event.text,
+                    .everyone_knows = true};
     case Event::Kind::store_lost: log_warn("{}", event.text); return std::nullopt;
     case Event::Kind::left: return std::nullopt;
   }
@@ -35,12 +45,9 @@ std::optional<Notice> notice_of(const Event& event) {
 Status Watcher::start() {
   wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (wake_fd_ < 0) return Status::system(Code::out_of_resources, "eventfd for the watch thread", errno);
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // the thread inherits the mask: signals go to the program's threads
-  thread_ = std::thread([this] { run(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return {};
+  auto thread = start_thread("the watch thread", [this] { run(); });
+  if (thread) thread_ = std::move(*thread);
+  return thread.status();
 }
 
 void Watcher::stop() {
@@ -71,8 +78,12 @@ void Watcher::run() {
       fds.push_back({watch.fd, POLLIN, 0});
       keys.push_back(watch.key);
     }
-    if (poll(fds.data(), fds.size(), poll_ms()) < 0) continue;  // EINTR
-    if (stop_.load(std::memory_order_acquire)) return;          // pairs with stop()
+    if (poll(fds.data(), fds.size(), poll_ms()) < 0 && errno != EINTR) {
+      // Poll is forbidden, as by a limit of descriptors that was lowered: looks without it.
+      std::this_thread::sleep_for(std::chrono::milliseconds(kBlindPauseMs));
+      for (pollfd& one : fds) one.revents = POLLIN;
+    }
+    if (stop_.load(std::memory_order_acquire)) return;  // pairs with stop()
     eventfd_t count = 0;
     eventfd_read(wake_fd_, &count);
     if (fds[1].revents) session_.serve([&](const Event& event) { put(event); });
@@ -97,7 +108,7 @@ void Watcher::collect() {
     if (!suspicion.until.passed()) continue;
     const auto& [peer, reason] = suspicion.failure;
     session_.report_failed(peer, reason);
-    notices_.put({Notice::Kind::peer_failed, peer, 0, Code::peer_failed, reason, false});
+    notices_.put({.kind = Notice::Kind::peer_failed, .rank = peer, .text = reason});
   }
   std::erase_if(suspicions_, [](const Suspicion& suspicion) { return suspicion.until.passed(); });
 }

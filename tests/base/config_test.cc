@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <limits>
 
 #include "environment.h"
@@ -193,6 +195,12 @@ TEST_F(ConfigTest, EachRowSaysWhatItIsFor) {
     EXPECT_EQ(entry.help.find('\n'), std::string::npos) << entry.name;
     EXPECT_EQ(std::ranges::count(rows, entry.name, &Config::Row::name), 1) << entry.name;
   }
+}
+
+TEST_F(ConfigTest, TheReadmeHasEachRow) {
+  std::ifstream file(TUTTI_README);
+  const std::string readme{std::istreambuf_iterator<char>(file), {}};
+  for (const Config::Row& entry : load().rows()) EXPECT_THAT(readme, HasSubstr("`" + entry.name + "`"));
 }
 
 }  // namespace

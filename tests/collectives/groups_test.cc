@@ -154,12 +154,28 @@ TEST(Groups, ThreadsMayMakeGroupsAtTheSameTime) {
   });
 }
 
+TEST(Groups, ALateRankIsMissedByTheNameOfTheCall) {
+  run_world(2, [](tutti_group* world, int rank) {
+    tutti_group *parent = nullptr, *part = nullptr;
+    ASSERT_TUTTI_OK(tutti_dup(world, &parent));
+    if (rank == 0) {
+      EXPECT_TUTTI_OK(tutti_group_set_timeout(parent, 100'000));
+      EXPECT_EQ(tutti_split(parent, 0, 0, &part), TUTTI_TIMEOUT);
+      EXPECT_NE(std::string(tutti_last_error()).find("split() #0 is not done"), std::string::npos)
+          << tutti_last_error();
+    }
+    EXPECT_TUTTI_OK(tutti_barrier(world, nullptr));
+    EXPECT_TUTTI_OK(tutti_group_free(parent));
+  });
+}
+
 TEST(Groups, DisagreementAboutANewGroupIsAMismatchOnAllRanks) {
   run_world(3, [](tutti_group* world, int rank) {
     tutti_group* group = nullptr;
     const std::vector<int> list = rank == 2 ? std::vector{0, 1} : std::vector{0, 2};
     EXPECT_EQ(tutti_subgroup(world, list.data(), list.size(), &group), TUTTI_MISMATCH);
-    EXPECT_NE(std::string(tutti_last_error()).find("rank"), std::string::npos) << tutti_last_error();
+    EXPECT_NE(std::string(tutti_last_error()).find("rank 0 passed [0, 2] and rank 2 passed [0, 1]"), std::string::npos)
+        << tutti_last_error();
     EXPECT_EQ(tutti_barrier(world, nullptr), TUTTI_MISMATCH);
   });
 }

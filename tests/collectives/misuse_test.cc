@@ -90,6 +90,17 @@ TEST(Misuse, RankListsOfSubgroupsAreChecked) {
   });
 }
 
+TEST(Misuse, SettingsOfAnyBytesAreDescribedAndTheGroupIsFreed) {
+  run_world(1,
+            [](tutti_group* world, int) {
+              char text[8192];
+              size_t needed = 0;
+              EXPECT_TUTTI_OK(tutti_describe(world, text, sizeof text, &needed));
+              EXPECT_THAT(text, HasSubstr("TUTTI_STORE_FILE"));
+            },
+            {"TUTTI_STORE_FILE=/tmp/\xff"});
+}
+
 TEST(Misuse, JoiningWithBadSettingsIsRefusedAtOnce) {
   const auto refused_with = [](std::vector<const char*> settings, const std::string& text) {
     settings.push_back(nullptr);
@@ -184,6 +195,31 @@ TEST(Timeout, AnOperationEndsAtItsOwnDeadlineAndNamesWhomItWaitsFor) {
     EXPECT_TUTTI_OK(tutti_group_free(copy));
   });
 }
+
+class Missing : public ::testing::TestWithParam<std::tuple<const char*, size_t>> {};
+
+// Ranks that wait for the same one as we do are not named, though more of their messages are to come.
+TEST_P(Missing, OnlyTheRankThatHasNotComeIsNamed) {
+  const auto [algorithm, count] = GetParam();
+  run_world(4,
+            [count = count](tutti_group* world, int rank) {
+              std::vector<float> data(count);
+              tutti_group* copy = nullptr;
+              ASSERT_TUTTI_OK(tutti_dup(world, &copy));
+              if (rank != 2) {
+                EXPECT_TUTTI_OK(tutti_group_set_timeout(copy, 200'000));
+                EXPECT_EQ(tutti_all_reduce(copy, data.data(), data.data(), count, TUTTI_FLOAT32, TUTTI_SUM, nullptr),
+                          TUTTI_TIMEOUT);
+                EXPECT_TRUE(std::string(tutti_last_error()).ends_with("waits for rank 2")) << tutti_last_error();
+              }
+              EXPECT_TUTTI_OK(tutti_barrier(world, nullptr));
+              EXPECT_TUTTI_OK(tutti_group_free(copy));
+            },
+            {"TUTTI_ALGORITHM=all_reduce:" + std::string(algorithm)});
+}
+INSTANTIATE_TEST_SUITE_P(Forms, Missing,
+                         ::testing::Combine(::testing::Values("one_shot", "linear"),
+                                            ::testing::Values(4, 1000, 20'000, 200'000)));
 
 // Who gives up first tells the others, and drops what was sent to it, which lets its sender go.
 TEST(Timeout, RanksThatAllSendFirstWaitNoLongerThanTheirDeadline) {

@@ -191,6 +191,27 @@ TEST_F(StoreFileTest, RanksMeetByAFileThatIsGoneAfterwards) {
   EXPECT_TRUE(std::filesystem::is_empty(folder_));
 }
 
+TEST_F(StoreFileTest, WhatIsNoStoreFileStays) {
+  std::ofstream(path_) << "precious\n";
+  const std::vector<Address> addresses{numeric_address("127.0.0.1", 29500)};
+  const auto refused = write_store_file(path_, addresses, fresh_secret());
+  EXPECT_EQ(refused.status().code(), Code::invalid_argument);
+  EXPECT_THAT(refused.status().message(), HasSubstr("not a store file"));
+  std::ifstream file(path_);
+  std::string line;
+  std::getline(file, line);
+  EXPECT_EQ(line, "precious");
+  for (const char* device : {"/dev/null", "/dev/full", "/tmp"}) {
+    EXPECT_THAT(write_store_file(device, addresses, fresh_secret()).status().message(), HasSubstr("no plain file"));
+    EXPECT_TRUE(std::filesystem::exists(device));
+    EXPECT_FALSE(std::filesystem::is_regular_file(device));
+  }
+  std::filesystem::remove(path_);
+  std::ofstream{path_};
+  EXPECT_TRUE(write_store_file(path_, addresses, fresh_secret()).ok()) << "an empty file, as mktemp makes it";
+  EXPECT_TRUE(write_store_file(path_, addresses, fresh_secret()).ok()) << "its own";
+}
+
 TEST_F(StoreFileTest, OnlyItsUserMayReadIt) {
   std::thread host([&] { (void)Session::join(options(at(0, 2)), Deadline::after_us(kSecond)); });
   struct stat facts {};
@@ -203,8 +224,8 @@ TEST_F(StoreFileTest, OnlyItsUserMayReadIt) {
 TEST_F(StoreFileTest, TheFileOfAnEarlierRunIsOvercome) {
   const uint16_t dead_port = listen_on(0, Reach::loopback).listeners.port;
   const std::vector<std::string> leftovers = {
-      store_file_text({numeric_address("127.0.0.1", dead_port)}, fresh_secret()), "", "tutti store 1\n", "rubbish",
-      std::string(1 << 20, 'x')};
+      store_file_text({numeric_address("127.0.0.1", dead_port)}, fresh_secret()), "", "tutti store 1\n",
+      "tutti store 1\n" + std::string(1 << 20, 'x')};
   for (const std::string& text : leftovers) {
     write(text);
     auto results = join_all(3, [&](int rank) {

@@ -38,7 +38,7 @@ TEST(Session, AWorldOfOneHasNoSockets) {
   ASSERT_TRUE(values.ok());
   EXPECT_EQ(*values, std::vector<std::string>{"own"});
   (*session)->report_failed(0, "");
-  (*session)->abort(1, Code::aborted, "");
+  (*session)->abort(1, Status(Code::aborted, ""));
   EXPECT_TRUE((*session)->leave(patience()).ok());
 }
 
@@ -107,7 +107,7 @@ TEST(Session, Rank0SaysGoodbyeAndServesOnUntilTheOthersHaveLeft) {
   });
   EXPECT_EQ(world[1].next_event().kind, Event::Kind::left);
   EXPECT_EQ(world[2].next_event().kind, Event::Kind::left);
-  world[1]->abort(7, Code::mismatch, "still served");
+  world[1]->abort(7, Status(Code::mismatch, "still served"));
   EXPECT_EQ(world[2].next_event().text, "still served");
   EXPECT_FALSE(has_left);
   EXPECT_TRUE(world[1]->leave(patience()).ok());
@@ -134,7 +134,7 @@ TEST(Session, ReportsAndAbortsReachEveryOtherRankOnce) {
   for (int reporter : {0, 2}) {
     auto world = joined_world("reports", 4);
     ASSERT_EQ(world.size(), 4u);
-    world[reporter]->abort(uint64_t{5} << 40, Code::timeout, "too slow");
+    world[reporter]->abort(uint64_t{5} << 40, Status(Code::timeout, "too slow"));
     world[reporter]->report_failed(1, "its memory is gone");
     world[reporter]->report_failed(1, "its memory is gone");
     for (int rank = 0; rank < 4; ++rank) {
@@ -154,6 +154,16 @@ TEST(Session, ReportsAndAbortsReachEveryOtherRankOnce) {
     }
     for (auto& rank : world) EXPECT_TRUE(rank.is_quiet());
   }
+}
+
+TEST(Session, AnAbortBecauseOfAFailureNamesTheRankThatFailed) {
+  auto world = joined_world("aborts", 3);
+  ASSERT_EQ(world.size(), 3u);
+  world[1]->abort(9, Status::peer_failed(2, "rank 2 failed: it has left"));
+  const Event aborted = world[0].next_event();
+  EXPECT_EQ(aborted.rank, 1) << "who gave up";
+  EXPECT_EQ(aborted.code, Code::peer_failed);
+  EXPECT_EQ(aborted.failed_rank, 2) << "whose failure it was";
 }
 
 TEST(Session, AnExchangeEndsAtOnceWhenARankDiesOrLeaves) {
@@ -203,7 +213,7 @@ TEST(Session, SendsFromManyThreadsArriveWhole) {
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t)
     threads.emplace_back([&, t] {
-      for (int i = 0; i < kEach; ++i) world[1]->abort(t, Code::aborted, std::string(100 + i, 'z'));
+      for (int i = 0; i < kEach; ++i) world[1]->abort(t, Status(Code::aborted, std::string(100 + i, 'z')));
     });
   std::vector<int> seen(kThreads);
   int total = 0;

@@ -20,6 +20,7 @@ Message example() {
   message.count = -7;
   message.number = 0x0123456789abcdef;
   message.code = Code::mismatch;
+  message.failed = 5;
   message.name = "key";
   message.body = std::string("a\0b", 3);
   return message;
@@ -48,7 +49,7 @@ TEST(Message, TypesCodesAndLengthsOutOfRangeAreNone) {
   bytes[17] = 9;  // the code
   EXPECT_FALSE(decode(bytes));
   bytes = payload(example());
-  bytes[24] = '\xff';  // the highest byte of the name's length
+  bytes[28] = '\xff';  // the highest byte of the name's length
   EXPECT_FALSE(decode(bytes));
   EXPECT_FALSE(frame_length("\xff\xff\xff\xff"));
   EXPECT_FALSE(frame_length(std::string("\x00\x00\x20\x00", 4)));

@@ -27,6 +27,22 @@ cp "$consumer"/* "$folder/project"
 awk '/^```cpp$/ {inside = 1; next} /^```$/ && inside {exit} inside' "$readme" >"$folder/project/first.cc"
 grep -q 'int main()' "$folder/project/first.cc" || { echo "$readme has no program in its first cpp block"; exit 1; }
 
+step "README's second cpp block, with what it takes as given"
+{
+  cat <<'CPP'
+#include <tutti/tutti.hpp>
+#include <iostream>
+int main() {
+  tutti::Group world = tutti::init();
+  struct Settings { int depth = 3; };
+  std::vector<float> gradient(8, 1.0F), received(8);
+  const int next = (world.rank() + 1) % world.size(), previous = (world.rank() + world.size() - 1) % world.size();
+CPP
+  awk '/^```cpp$/ {++block; next} /^```$/ && block == 2 {exit} block == 2' "$readme"
+  echo '  return received[7] == 1.0F ? 0 : 1; }'
+} >"$folder/project/more.cc"
+grep -q 'tutti::Error' "$folder/project/more.cc" || { echo "$readme has no second cpp block"; exit 1; }
+
 step "find_package"
 cmake -S "$folder/project" -B "$folder/build" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" >"$folder/configure.log" ||
   { cat "$folder/configure.log"; exit 1; }
@@ -46,7 +62,7 @@ step "alone: a world of one rank"
 export LD_LIBRARY_PATH=$libdir
 "$folder/build/consumer_c" 1
 step "in ranks, by the installed launcher"
-for program in "$folder/build/consumer_c 3" "$folder/by_pkgconfig_c 3" "$folder/build/consumer_cpp" "$folder/by_pkgconfig_cpp"; do
+for program in "$folder/build/consumer_more" "$folder/build/consumer_c 3" "$folder/by_pkgconfig_c 3" "$folder/build/consumer_cpp" "$folder/by_pkgconfig_cpp"; do
   read -ra command <<<"$program"
   echo "${command[0]##*/}"
   "$prefix/bin/tutti-run" -n 3 "${command[@]}"

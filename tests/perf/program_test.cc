@@ -19,6 +19,7 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 // TUTTI_PERF and TUTTI_RUN are the programs' paths, given by CMake.
 constexpr const char* kPerf = TUTTI_PERF;
@@ -196,9 +197,11 @@ TEST(Program, MoreThanTheMemoryIsAUsageError) {
 
 TEST(Program, AnUnknownAlgorithmIsRefusedWithTheValidNames) {
   const Ran ran = perf(2, "all_reduce -n 3 -e 8 --algorithm rign");
-  EXPECT_NE(ran.status, 0);
+  EXPECT_EQ(ran.status, 2);
+  EXPECT_THAT(ran.err, StartsWith("tutti-perf: "));
   EXPECT_THAT(ran.err, HasSubstr("rign"));
   EXPECT_THAT(ran.err, HasSubstr("ring"));
+  EXPECT_EQ(ran.err.find("tutti-perf:"), ran.err.rfind("tutti-perf:")) << "said once: " << ran.err;
 }
 
 TEST(Program, AForcedAlgorithmIsTaken) {

@@ -1,6 +1,8 @@
 // Programs that end in ways of their own, and ranks that share too few cores.
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <tutti/tutti.h>
+#include <unistd.h>
 
 #include <cstdlib>
 
@@ -27,6 +29,35 @@ TEST_P(Ending, WithoutLeavingIsTheProgramsOwn) {
 INSTANTIATE_TEST_SUITE_P(Ways, Ending,
                          ::testing::Values("main_returns", "a_thread_exits", "a_static_leaves", "the_middle"),
                          [](const auto& way) { return std::string(way.param); });
+
+TEST(Limits, OfDescriptorsMayBeLoweredToNothing) {
+  Job job(3, kWorker, {"no_descriptors"});
+  for (int rank = 0; rank < job.size(); ++rank) {
+    const auto ended = job.wait(rank, kLimit);
+    ASSERT_TRUE(ended) << "rank " << rank << " hangs: " << job.output(rank);
+    EXPECT_EQ(ended->exit_code, 0) << job.output(rank);
+  }
+}
+
+TEST(Limits, OfThreadsAreNamedAndChangeNothing) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+  Job job(1, kWorker, {"no_threads"});
+  const auto ended = job.wait(0, kLimit);
+  ASSERT_TRUE(ended) << job.output(0);
+  EXPECT_EQ(ended->exit_code, TUTTI_OUT_OF_RESOURCES) << job.output(0);
+  EXPECT_NE(job.output(0).find("thread"), std::string::npos) << job.output(0);
+  EXPECT_NE(job.output(0).find("signals as before"), std::string::npos) << job.output(0);
+}
+
+TEST(Limits, OfFileSizesAreNamed) {
+  for (const char* bytes : {"0", "1000", "1000000"}) {
+    Job job(2, kWorker, {"small_files", bytes});
+    const auto ended = job.wait(0, kLimit);
+    ASSERT_TRUE(ended) << job.output(0);
+    EXPECT_EQ(ended->exit_code, TUTTI_OUT_OF_RESOURCES) << "signal " << ended->signal << ": " << job.output(0);
+    EXPECT_NE(job.output(0).find("RLIMIT_FSIZE"), std::string::npos) << job.output(0);
+  }
+}
 
 TEST(Waiting, ForALateRankTakesHardlyAnyProcessor) {
   Job job(2, kWorker, {"wait", "3"});

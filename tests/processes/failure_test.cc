@@ -56,14 +56,19 @@ TEST(Failure, StoppedRankIsATimeoutThatNamesIt) {
   EXPECT_TRUE(woken->exit_code == TUTTI_TIMEOUT || woken->exit_code == TUTTI_PEER_FAILED) << job.output(1);
 }
 
+TEST(Failure, FirstContactWithAStoppedRankTakesNoLongerThanTheOperationMay) {
+  Job job(3, kWorker, {"first_contact"}, {"TUTTI_TIMEOUT=60"});
+  for (int rank = 0; rank < job.size(); ++rank)
+    ASSERT_TRUE(job.wait_for_output(rank, "joined", kStart)) << job.output(rank);
+  job.mark();
+  job.signal(1, SIGSTOP);
+  expect_all_others(job, 1, TUTTI_TIMEOUT, "rank 1", Seconds(10));
+}
+
 TEST(Failure, LeavingInOrderWhileOthersWaitIsAnErrorToo) {
   for (int who : {2, 0}) {
     Job job(3, kWorker, {"leave_early", std::to_string(who)});
-    const int other = who == 0 ? 1 : 0;
-    const auto ended = job.wait(other, kStart);
-    ASSERT_TRUE(ended) << job.output(other);
-    EXPECT_EQ(ended->exit_code, TUTTI_PEER_FAILED) << job.output(other);
-    EXPECT_NE(job.output(other).find("rank " + std::to_string(who)), std::string::npos) << job.output(other);
+    expect_all_others(job, who, TUTTI_PEER_FAILED, "peer_failed rank " + std::to_string(who), kStart);
   }
 }
 

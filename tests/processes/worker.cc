@@ -11,8 +11,13 @@
 //   worker repeat COUNT                        COUNT small all_reduces, then leaves
 //   worker wait SECONDS                        rank 0 comes late to a barrier; the others print the seconds of
 //                                              processor that they took to wait for it
+//   worker first_contact                       rank 1 sleeps for long after joining; a barrier with a limit of a second
+//   worker no_descriptors                      the limit of descriptors is 0 when it leaves
+//   worker no_threads                          as a user who may have no more processes; joining must fail
+//   worker small_files BYTES                   no file may be longer when it joins
 //   worker end HOW                             ends with status 5, without leaving: main_returns, a_thread_exits,
 //                                              a_static_leaves (in its destructor), the_middle (of an operation)
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -190,6 +195,31 @@ void end_by(const Rank& rank, const std::string& how) {
   if (how == "a_thread_exits") std::thread([] { std::exit(5); }).join();
 }
 
+void meet_first(const Rank& rank) {
+  sleep(1);
+  tutti_options options = TUTTI_OPTIONS;
+  options.timeout_us = 1'000'000;
+  check(tutti_barrier(rank.world, &options));
+}
+
+void limit(__rlimit_resource which, rlim_t value) {
+  const rlimit both{value, value};
+  setrlimit(which, &both);
+}
+
+// Nothing of the caller's is changed by what fails.
+void become_a_user_without_threads() {
+  if (setresuid(64999, 64999, 64999) != 0) _exit(77);
+  limit(RLIMIT_NPROC, 0);
+  sigset_t before, after;
+  pthread_sigmask(SIG_SETMASK, nullptr, &before);
+  tutti_group* world = nullptr;
+  const tutti_status status = tutti_init(nullptr, &world);
+  pthread_sigmask(SIG_SETMASK, nullptr, &after);
+  std::printf("signals %s\n", std::memcmp(&before, &after, sizeof before) == 0 ? "as before" : "changed");
+  end_with(status);
+}
+
 void start_signal_storm() {
   struct sigaction action {};
   action.sa_handler = [](int) {};  // without SA_RESTART: system calls return EINTR
@@ -204,6 +234,8 @@ int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
   const auto argument = [&](int i) { return std::string(argc > i ? argv[i] : "0"); };
   if (mode == "signals") start_signal_storm();
+  if (mode == "no_threads") become_a_user_without_threads();
+  if (mode == "small_files") limit(RLIMIT_FSIZE, std::stoul(argument(2)));
   Rank rank;
   check(tutti_init(nullptr, &rank.world));
   rank.rank = tutti_group_rank(rank.world);
@@ -219,6 +251,11 @@ int main(int argc, char** argv) {
   if (mode == "repeat")
     for (int i = 0; i < std::stoi(argument(2)); ++i) Operation(rank, "all_reduce", 8).run(nullptr);
   if (mode == "wait") wait_for_the_late(rank, std::stoi(argument(2)));
+  if (mode == "first_contact") meet_first(rank);
+  if (mode == "no_descriptors") {
+    check(tutti_barrier(rank.world, nullptr));
+    limit(RLIMIT_NOFILE, 0);
+  }
   if (mode == "end") {
     end_by(rank, argument(2));
     return 5;

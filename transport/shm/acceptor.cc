@@ -15,6 +15,7 @@ namespace {
 
 constexpr int64_t kHelloTimeoutUs = 10'000'000;  // a stranger that says nothing is dropped after this
 constexpr size_t kMaxStrangers = 256;            // connections in the middle of a handshake
+constexpr size_t kMaxForeigners = 16;            // the same of other users, who are refused at their first word
 
 }  // namespace
 
@@ -39,17 +40,32 @@ void Connector::accept_all() {
   for (;;) {
     UniqueFd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!fd && errno == EINTR) continue;
-    if (!fd) return;  // no more, or no descriptor left: the initiator times out
-    const auto strangers = std::count_if(connections_.begin(), connections_.end(), [](const auto& entry) {
-      return entry.second.stage == Stage::hello_awaited || entry.second.stage == Stage::ready_awaited;
+    if (!fd && (errno == EMFILE || errno == ENFILE) && turn_one_away()) continue;
+    if (!fd) return;  // no more
+    const auto caller = credentials_of(fd.get());
+    const bool foreign = !caller || caller.value().uid != geteuid();
+    const auto strangers = std::count_if(connections_.begin(), connections_.end(), [&](const auto& entry) {
+      const Connection& other = entry.second;
+      return other.foreign == foreign && (other.stage == Stage::hello_awaited || other.stage == Stage::ready_awaited);
     });
-    if (static_cast<size_t>(strangers) >= kMaxStrangers) continue;
+    if (static_cast<size_t>(strangers) >= (foreign ? kMaxForeigners : kMaxStrangers)) continue;
     if (!watch(fd.get(), next_id_).ok()) continue;
     Connection& connection = connections_[next_id_++];
     connection.fd = ParentOnlyFd(std::move(fd));
     connection.stage = Stage::hello_awaited;
+    connection.foreign = foreign;
     connection.until = Deadline::after_us(kHelloTimeoutUs);
   }
+}
+
+// Without a descriptor a connection cannot even be refused, and would keep the listener readable for ever: the spare
+// one takes it for a moment. The initiator finds its connection closed.
+bool Connector::turn_one_away() {
+  if (!spare_) return false;
+  spare_ = UniqueFd();
+  const bool turned = UniqueFd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC)).get() >= 0;
+  spare_ = open_spare();
+  return turned;
 }
 
 void Connector::drop_expired() {
@@ -139,6 +155,7 @@ void Connector::refuse(uint64_t id, const Packet& hello, const Status& why) {
   const std::string& text = why.message();
   std::copy_n(text.data(), std::min(text.size(), packet.text.size() - 1), packet.text.data());
   // It may be a stranger: it learns nothing but why.
+  packet.code = static_cast<int32_t>(why.code());
   packet.nonce = packet.probe_address = packet.probe_value = 0;
   (void)handshake_.send(connections_.at(id).fd.get(), packet);
   connections_.erase(id);

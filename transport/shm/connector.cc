@@ -49,6 +49,7 @@ Status Connector::listen() {
   listener_ = ParentOnlyFd(std::move(*listener));
   epoll_ = ParentOnlyFd(UniqueFd(epoll_create1(EPOLL_CLOEXEC)));
   if (!epoll_) return Status::system(Code::out_of_resources, "epoll_create1 for peers on this node", errno);
+  spare_ = open_spare();
   return watch(listener_.get(), 0);
 }
 
@@ -134,7 +135,7 @@ Result<bool> Connector::attempt(const Address& address, Deadline deadline) {
   if (!answer) return answer.status();
   if (answer->kind == PacketKind::busy) return false;
   if (answer->kind == PacketKind::refuse)
-    return Status(Code::unsupported,
+    return Status(answer->code == TUTTI_OUT_OF_RESOURCES ? Code::out_of_resources : Code::unsupported,
                   fmt::format("rank {} (pid {}) refused: {}", address.rank, address.pid, answer->text.data()));
   if (answer->kind != PacketKind::welcome || answer->rank != address.rank || answer->nonce != address.nonce)
     return Status(Code::mismatch, fmt::format("rank {} answered where rank {} was called", answer->rank, address.rank));

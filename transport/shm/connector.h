@@ -64,6 +64,7 @@ class Connector {
     ParentOnlyFd fd;
     Stage stage{};
     int rank = -1;
+    bool foreign = false;  // another user's
     Deadline until = Deadline::never();
     Acquaintance met{};
   };
@@ -80,6 +81,7 @@ class Connector {
   // All below: with mutex_ held.
   bool is_arriving(int rank) const;
   void accept_all();
+  bool turn_one_away();
   void drop_expired();
   void handle(uint64_t id);
   void handle_packet(uint64_t id, Connection& connection, Received& received, std::span<const std::byte> bytes);
@@ -97,6 +99,7 @@ class Connector {
   Doorbell doorbell_;  // our own
   ParentOnlyFd listener_;
   ParentOnlyFd epoll_;
+  UniqueFd spare_;  // given up to turn a connection away when there is no other descriptor
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -36,7 +36,8 @@ struct Packet {
   uint64_t region_bytes = 0;
   uint64_t probe_address = 0;    // in the sender's private memory lies
   uint64_t probe_value = 0;      // this
-  std::array<char, 160> text{};  // refuse: why
+  int32_t code = 0;              // refuse: the Code
+  std::array<char, 156> text{};  // refuse: why
 };
 
 // What one end has learned of the other.

@@ -239,6 +239,18 @@ void Receiver::drop(Request& request) {
   release(request);
 }
 
+bool Receiver::has_heard(const Peer& peer, uint64_t channel, uint64_t first, uint64_t count) const {
+  const auto is_meant = [&](uint64_t match) { return match - first < count; };
+  for (const Unexpected* entry = peer.inbox.unexpected.front(); entry != nullptr; entry = entry->next)
+    if (entry->message.channel == channel && is_meant(entry->message.match)) return true;
+  return std::ranges::any_of(requests_, [&](const Request& request) {
+    const std::span operands(request.operands.get(), static_cast<size_t>(request.operand_count));
+    return request.live && request.channel == channel && std::ranges::any_of(operands, [&](const Operand& operand) {
+             return operand.peer == &peer && operand.arrived && is_meant(operand.match);
+           });
+  });
+}
+
 void Receiver::cancel(uint64_t channel) {
   cancelled_.insert(channel);
   for (Request& request : requests_)

@@ -35,6 +35,8 @@ class Receiver {
   bool advance_work();
   bool has_work() const { return !working_.empty(); }
 
+  bool has_heard(const Peer& peer, uint64_t channel, uint64_t first, uint64_t count) const;
+
   void cancel(uint64_t channel);
   void forget(uint64_t channel) { cancelled_.erase(channel); }
 

@@ -145,6 +145,12 @@ Region::~Region() { LocalRegions::instance().remove(nonce_); }
 
 Result<std::unique_ptr<Region>> Region::create(int rank, int world_size) {
   const Layout layout(world_size, page_bytes());
+  rlimit files{};
+  if (getrlimit(RLIMIT_FSIZE, &files) == 0 && files.rlim_cur < layout.windows_offset())
+    return Status(Code::out_of_resources,
+                  fmt::format("the limit on file sizes (ulimit -f, RLIMIT_FSIZE) is {} bytes: shared memory between {} "
+                              "ranks needs {}",
+                              files.rlim_cur, world_size, layout.windows_offset()));
   size_t bytes = wanted_bytes(layout, world_size);
   auto backing = make_backing(bytes);
   while (!backing && backing.status().code() == Code::out_of_resources &&
@@ -168,7 +174,22 @@ Result<std::unique_ptr<Region>> Region::create(int rank, int world_size) {
   return region;
 }
 
+// In pieces, so that ranks which take memory at the same time see each other's: filling what is not there would bring
+// the kernel's out-of-memory killer rather than an error.
 Status Region::reserve(size_t offset, size_t length) {
+  constexpr size_t kPiece = size_t{64} << 20;
+  for (size_t done = 0; done < length; done += kPiece) {
+    const size_t bytes = std::min(kPiece, length - done);
+    if (length > kPiece && available_memory() < bytes + kPiece)
+      return Status(Code::out_of_resources,
+                    fmt::format("{} bytes of shared memory: after {} of them this machine or container has none left",
+                                length, done));
+    TUTTI_RETURN_IF_ERROR(populate(offset + done, bytes));
+  }
+  return {};
+}
+
+Status Region::populate(size_t offset, size_t length) {
   std::byte* const memory = base() + offset;
   // Faulting the pages in through the mapping honours huge pages and the caller's NUMA policy; it reports a lack of
   // memory where a plain store would raise SIGBUS.

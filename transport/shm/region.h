@@ -67,6 +67,7 @@ class Region {
 
  private:
   Region(UniqueFd fd, std::shared_ptr<Mapping> mapping, uint64_t nonce, const Layout& layout);
+  Status populate(size_t offset, size_t length);
 
   ParentOnlyFd fd_;
   std::shared_ptr<Mapping> mapping_;

@@ -159,6 +159,11 @@ bool ShmTransport::waits_for(int rank) const {
   return peer != nullptr && (!peer->inbox.posted.empty() || outbox_.waits_for(*peer));
 }
 
+bool ShmTransport::has_heard(int rank, uint64_t channel, uint64_t first, uint64_t count) const {
+  const Peer* const peer = connector_->peer(rank);
+  return peer != nullptr && receiver_.has_heard(*peer, channel, first, count);
+}
+
 void ShmTransport::check_left(Peer& peer) {
   if (!waits_for(peer.rank)) return;
   connector_->fail(peer, "it has left the world in the middle of an operation");

@@ -47,6 +47,7 @@ class ShmTransport final : public Transport {
   void disconnect(int peer) override;
   PeerFailure take_failure() override;
   bool waits_for(int peer) const override;
+  bool has_heard(int peer, uint64_t channel, uint64_t first, uint64_t count) const override;
   void idle(Deadline deadline) override;
 
  private:

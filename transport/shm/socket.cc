@@ -1,5 +1,6 @@
 #include "transport/shm/socket.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -55,6 +56,8 @@ Result<UniqueFd> connect_abstract(std::string_view name, Deadline deadline) {
   }
   return fd;
 }
+
+UniqueFd open_spare() { return UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
 Result<PeerCredentials> credentials_of(int socket) {
   ucred found{};

@@ -32,6 +32,8 @@ Result<UniqueFd> listen_abstract(std::string_view name, int backlog);
 // peer_failed when nobody listens there.
 Result<UniqueFd> connect_abstract(std::string_view name, Deadline deadline);
 Result<PeerCredentials> credentials_of(int socket);
+// A descriptor that stands for nothing; none where there is none left.
+UniqueFd open_spare();
 
 // 0 or errno.
 int send_packet(int socket, std::span<const std::byte> packet, std::span<const int> fds);

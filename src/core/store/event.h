@@ -19,6 +19,7 @@ struct Event {
   int rank = -1;
   uint64_t channel = 0;
   Code code = Code::ok;
+  int failed_rank = -1;  // aborted, with code peer_failed: whose failure it was
   std::string text;
 };
 

@@ -174,7 +174,8 @@ Status Joining::too_late() const {
                 fmt::format("rank {} could not {} the store of {} ranks at {} within {:.1f} s{}; last attempt: {}",
                             rendezvous_.rank, as_host ? "serve" : "reach", rendezvous_.size, rendezvous_.text(),
                             static_cast<double>(now_us() - started_us_) * 1e-6,
-                            as_host ? "" : "; the one that serves it has perhaps not started", last_try_));
+                            as_host || rendezvous_.rank == 0 ? "" : "; the one that serves it has perhaps not started",
+                            last_try_));
 }
 
 Status Joining::await_others() {

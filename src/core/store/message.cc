@@ -6,6 +6,9 @@
 namespace tutti::internal {
 namespace {
 
+// All of a message but its texts: type, rank, count, number, code, failed, and the two lengths.
+constexpr size_t kFixedBytes = 1 + 4 + 4 + 8 + 4 + 4 + 4 + 4;
+
 // Little-endian on the wire.
 template <class Int>
 void put(std::string& bytes, Int value) {
@@ -66,13 +69,14 @@ Frame encode(const Message& message) {
   const std::string_view name = std::string_view(message.name).substr(0, kMaxNameBytes);
   const std::string_view body = std::string_view(message.body).substr(0, kMaxBodyBytes);
   std::string bytes;
-  bytes.reserve(kLengthBytes + 29 + name.size() + body.size());
-  put(bytes, static_cast<uint32_t>(29 + name.size() + body.size()));
+  bytes.reserve(kLengthBytes + kFixedBytes + name.size() + body.size());
+  put(bytes, static_cast<uint32_t>(kFixedBytes + name.size() + body.size()));
   put(bytes, static_cast<uint8_t>(message.type));
   put(bytes, message.rank);
   put(bytes, message.count);
   put(bytes, message.number);
   put(bytes, static_cast<int32_t>(message.code));
+  put(bytes, message.failed);
   put_text(bytes, name);
   put_text(bytes, body);
   return std::make_shared<const std::string>(std::move(bytes));
@@ -88,6 +92,7 @@ std::optional<Message> decode(std::string_view payload) {
   message.number = reader.get<uint64_t>();
   const auto code = reader.get<int32_t>();
   message.code = static_cast<Code>(code);
+  message.failed = reader.get<int32_t>();
   message.name = reader.text(kMaxNameBytes);
   message.body = reader.text(kMaxBodyBytes);
   if (!reader.at_end() || !is_type(type) || !is_code(code)) return std::nullopt;

@@ -25,7 +25,7 @@ struct Message {
     give,         // my value for an exchange         name: key, body: value
     give_up,      // my time for this key is over     name: key ("": joining), number: microseconds waited
     peer_failed,  // my transport lost this rank      rank, body: reason
-    abort,        // a group is given up              number: channel, code, body: reason
+    abort,        // a group is given up              number: channel, code, failed, body: reason
     goodbye,      // I leave in order
     // from the store
     welcome,          // you are in; others may be missing
@@ -33,7 +33,7 @@ struct Message {
     refused,          // you are not, or no longer    code, rank: the failed rank or -1, count: 1 if worth another try
     value,            // of one rank                  rank, name: key, body
     exchange_failed,  // no values will come          name: key, code, rank: the failed rank or -1, body: reason
-    event,            // something befell a rank      count: Event::Kind, rank, number: channel, code, body: text
+    event,            // something befell a rank      count: Event::Kind, rank, number: channel, code, failed, body
   };
 
   Type type{};
@@ -41,6 +41,7 @@ struct Message {
   int32_t count = 0;
   uint64_t number = 0;
   Code code = Code::ok;
+  int32_t failed = -1;  // of an aborted group with code peer_failed: the rank that had failed
   std::string name;
   std::string body;
 

@@ -56,6 +56,7 @@ void Roster::take_from_host(int rank, const Message& message) {
     Message notice = event(Event::Kind::aborted, rank, message.body);
     notice.number = message.number;
     notice.code = message.code;
+    notice.failed = message.failed;
     broadcast(notice, rank);
   }
 }

@@ -131,7 +131,7 @@ Result<Message> Session::receive(Deadline deadline) {
   while (true) {
     while (auto message = reader_.next()) {
       if (message->type != Message::Type::event) return std::move(*message);
-      note({static_cast<Event::Kind>(message->count), message->rank, message->number, message->code,
+      note({static_cast<Event::Kind>(message->count), message->rank, message->number, message->code, message->failed,
             std::move(message->body)});
       TUTTI_RETURN_IF_ERROR(gone());
     }
@@ -192,12 +192,13 @@ void Session::report_failed(int rank, std::string_view reason) {
     send(message);
 }
 
-void Session::abort(uint64_t channel, Code code, std::string_view text) {
+void Session::abort(uint64_t channel, const Status& why) {
   if (size_ == 1) return;
   Message message = make(Message::Type::abort);
   message.number = channel;
-  message.code = code;
-  message.body = text;
+  message.code = why.code();
+  message.failed = why.failed_rank();
+  message.body = why.message();
   if (server_)
     server_->tell(rank_, message);
   else
@@ -215,7 +216,7 @@ void Session::serve(const std::function<void(const Event&)>& on_event) {
   read();
   while (auto message = reader_.next())
     if (message->type == Message::Type::event)
-      note({static_cast<Event::Kind>(message->count), message->rank, message->number, message->code,
+      note({static_cast<Event::Kind>(message->count), message->rank, message->number, message->code, message->failed,
             std::move(message->body)});
   settle();
   eventfd_read(kick_.fd(), &count);
@@ -243,7 +244,7 @@ void Session::note_loss(const std::string& why) {
       is_death ? fmt::format("its {} is gone: {}", store_.substr(4), why) : fmt::format("{} is gone: {}", store_, why);
   if (first_failure_.empty()) first_failure_ = is_death ? "rank 0 failed: " + text : text;
   if (loss_told_) return;
-  note({is_death ? Event::Kind::peer_failed : Event::Kind::store_lost, 0, 0, Code::peer_failed, text});
+  note({is_death ? Event::Kind::peer_failed : Event::Kind::store_lost, 0, 0, Code::peer_failed, 0, text});
 }
 
 void Session::say_goodbye(Deadline deadline) {

@@ -57,7 +57,7 @@ class Session {
   // Tells the others that this rank's transport has lost rank `rank`.
   void report_failed(int rank, std::string_view reason);
   // Tells the others that this rank gives up the group of `channel`.
-  void abort(uint64_t channel, Code code, std::string_view text);
+  void abort(uint64_t channel, const Status& why);
 
   // Readable when `serve` has something to do; -1 in a world of one.
   int fd() const { return epoll_.fd(); }

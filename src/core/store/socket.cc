@@ -48,13 +48,20 @@ Socket::~Socket() {
   close(fd_);
 }
 
+constexpr int64_t kBlindPauseUs = 1000;
+
 short wait_for(int fd, short events, Deadline deadline) {
   constexpr int kLongestMs = 1 << 30;
   while (true) {
     pollfd item{fd, events, 0};
     const int ready = poll(&item, 1, deadline.poll_ms(kLongestMs));
     if (ready > 0) return item.revents;
-    if (ready == 0 && deadline.passed()) return 0;
+    if (deadline.passed()) return 0;
+    // Not interrupted: poll itself is forbidden, as by a limit of descriptors that was lowered. Whoever waits tries.
+    if (ready < 0 && errno != EINTR) {
+      sleep_us(kBlindPauseUs);
+      return events;
+    }
   }
 }
 

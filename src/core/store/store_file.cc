@@ -53,6 +53,18 @@ std::string distrust(const struct stat& file) {
   return {};
 }
 
+// Why what lies at the path must stay; "" where there is nothing, or the store file of an earlier job.
+std::string why_not_replace(const std::string& path) {
+  struct stat old {};
+  if (lstat(path.c_str(), &old) != 0) return {};
+  if (old.st_uid != geteuid()) return fmt::format("it belongs to user {}, not to {}", old.st_uid, geteuid());
+  if (!S_ISREG(old.st_mode)) return "something lies there that is no plain file";
+  if (old.st_size == 0) return {};  // as mktemp makes them
+  const Socket file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (file && !read_all(file.fd()).starts_with(kTitle)) return "a file lies there that is not a store file";
+  return {};
+}
+
 bool take_line(std::string_view& text, std::string_view& line) {
   const size_t end = text.find('\n');
   if (end == std::string_view::npos) return false;
@@ -89,10 +101,8 @@ StoreFile parse_store_file(std::string_view text) {
 
 Result<FileId> write_store_file(const std::string& path, const std::vector<Address>& addresses,
                                 const std::string& secret) {
-  struct stat old {};
-  if (lstat(path.c_str(), &old) == 0 && old.st_uid != geteuid())
-    return Status(Code::invalid_argument,
-                  fmt::format("store file {}: it belongs to user {}, not to {}", path, old.st_uid, geteuid()));
+  if (const std::string why = why_not_replace(path); !why.empty())
+    return Status(Code::invalid_argument, fmt::format("store file {}: {}", path, why));
   const std::string draft = fmt::format("{}.{}.{}", path, getpid(), fresh_secret().substr(0, 8));
   const Socket file(open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file) return Status::system(Code::invalid_argument, "store file: creating " + draft, errno);

@@ -1,15 +1,14 @@
 #include "src/core/store/store_server.h"
 
 #include <fmt/core.h>
-#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <csignal>
 
+#include "src/base/thread.h"
 #include "src/core/store/descriptors.h"
 #include "src/core/store/rank_list.h"
 
@@ -40,11 +39,9 @@ Result<std::unique_ptr<StoreServer>> StoreServer::start(StoreOptions options, Li
   TUTTI_RETURN_IF_ERROR(reserve_descriptors(options.size));
   std::unique_ptr<StoreServer> server(new StoreServer(std::move(options), std::move(listeners)));
   TUTTI_RETURN_IF_ERROR(server->open());
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // the thread inherits the mask
-  server->thread_ = std::thread([raw = server.get()] { raw->run(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  auto thread = start_thread("the store's thread", [raw = server.get()] { raw->run(); });
+  if (!thread) return thread.status();
+  server->thread_ = std::move(*thread);
   return server;
 }
 
