@@ -33,6 +33,7 @@ Report::Report(const Options& options, int size, const nlohmann::json& world)
   common_["ranks"] = size;
   common_["transport"] = world.value("transport", "unknown");
   common_["host"] = world.value("host", "unknown");
+  common_["machine"] = world.value("machine", nlohmann::json());
   common_["version"] = world.value("version", tutti_version());
   common_["memory"] = memory_name(options.memory);
   common_["in_place"] = options.in_place;

@@ -1,24 +1,37 @@
-// Which processors this process may use, and which of them each rank of a node is bound to. Read once, by the launcher,
-// before it starts ranks. Nothing here ever leaves the set that the process was given (by its cgroup or by taskset).
+// Which processors each rank of a node is bound to. Decided once, by the launcher, before it starts ranks. Nothing here
+// ever leaves the set that the process was given (by its cgroup or by taskset).
 #pragma once
 
-#include <string>
+#include <optional>
+#include <string_view>
 #include <vector>
 
-#include "src/base/status.h"
+#include "topology/machine.h"
 
 namespace tutti::internal {
 
-// A set of processors (PUs), by the operating system's numbers, ascending.
-using CpuList = std::vector<int>;
+enum class BindUnit { core, l3, numa, package };
+std::optional<BindUnit> parse_bind_unit(std::string_view text);
 
-// The allowed processors, grouped by the core that they are threads of, in the machine's order: neighbours share most.
-// No list is empty. Errors: unsupported (the machine cannot be read, or hwloc was told to read another one).
-Result<std::vector<CpuList>> allowed_cores();
+// What rank i of `rank_count` is bound to, for each i. Errors: unsupported (no processor is allowed).
+Result<std::vector<CpuList>> bindings(const Machine& machine, BindUnit unit, int rank_count);
+// The same on this host, for real. Errors: unsupported (hwloc cannot read it, or was told to read another machine).
+Result<std::vector<CpuList>> bindings_here(BindUnit unit, int rank_count);
 
-// What rank i of `rank_count` is bound to, for each i: a core of its own while there are enough, then around again.
-// Ranks that share a core share its threads out; with more ranks than threads several ranks sit on one.
-std::vector<CpuList> bindings(const std::vector<CpuList>& cores, int rank_count);
+// Its parts.
+
+// The allowed processors, grouped by unit, in the machine's order: neighbours share most. No list is empty. Where the
+// machine shows no such unit, the next larger one that it shows, and at last the whole machine. Errors: unsupported (no
+// processor is allowed).
+Result<std::vector<CpuList>> allowed_units(const Machine& machine, BindUnit unit);
+
+// With cores as units: a core of its own while there are enough,
+// then around again. Ranks that share a core share its threads out; with more ranks than threads several ranks sit on
+// one.
+std::vector<CpuList> bind_to_cores(const std::vector<CpuList>& cores, int rank_count);
+
+// With larger units: each rank may use a whole unit, neighbours the same or the next.
+std::vector<CpuList> bind_to_units(const std::vector<CpuList>& units, int rank_count);
 
 // A CpuList as the kernel takes it.
 class CpuMask {
@@ -31,8 +44,5 @@ class CpuMask {
  private:
   std::vector<unsigned long> words_;
 };
-
-// "0-3,8": for messages.
-std::string to_string(const CpuList& cpus);
 
 }  // namespace tutti::internal

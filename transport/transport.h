@@ -122,6 +122,9 @@ class Transport {
   // Whether a peer with this address could be reached, and if not, why.
   virtual Status reachable(std::string_view peer_address) const = 0;
 
+  // Whether the peer really answers there, at the cost of a connection: of addresses that look alike only one does.
+  virtual Status answers(std::string_view peer_address, Deadline deadline) const = 0;
+
   // Makes the peer ready for post_*, blocking until `deadline` at most. Idempotent. Both ends may do it at once.
   // Errors: peer_failed, timeout, unsupported, out_of_resources.
   virtual Status connect(int peer, std::string_view peer_address, Deadline deadline) = 0;

@@ -36,8 +36,9 @@
  *   must not use handles of its parent: each call then returns TUTTI_UNSUPPORTED.
  *
  * Results
- *   All ranks get bit-identical results, and the same from run to run for the same group shape, count, type
- *   and algorithm. Integer sums and products wrap. float16 and bfloat16 are accumulated in float32 within a
+ *   All ranks get bit-identical results, and the same from run to run for the same group shape, count, type,
+ *   algorithm and binding of the ranks to processors. Floating point is done in the mode (rounding, flushing of
+ *   denormals) of the calling thread, which should be the same on all ranks. Integer sums and products wrap. float16 and bfloat16 are accumulated in float32 within a
  *   pass. min and max return NaN if any operand is NaN. average is the sum, divided by the group's size:
  *   rounded to nearest for floating point types, toward zero for integers (of the wrapped sum).
  *
@@ -332,7 +333,8 @@ TUTTI_API tutti_status tutti_explain(tutti_group* group, const char* operation, 
                                      const char** algorithm);
 
 /* Copies up to `bytes` of a JSON object that describes this rank's world into text, ended by NUL: version,
- * ranks, transport, host, and each setting with its value and source. *needed is the whole length with the NUL. */
+ * ranks, nodes, transport, host, this rank's place on the machine, the machine's summary, and each setting with its
+ * value and source. *needed is the whole length with the NUL. */
 TUTTI_API tutti_status tutti_describe(tutti_group* group, char* text, size_t bytes, size_t* needed);
 
 #ifdef __cplusplus

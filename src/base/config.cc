@@ -38,6 +38,7 @@ constexpr Entry kTable[] = {
     {"TUTTI_WARN_AFTER", "", Type::seconds, "60", "after which wait the log names the ranks that are missing"},
     {"TUTTI_CHECK", "", Type::flag, "0", "compare all ranks' calls before each operation"},
     {"TUTTI_ALGORITHM", "", Type::text, "", "algorithm by operation, as in all_reduce:ring,broadcast:chain"},
+    {"TUTTI_TOPOLOGY_FILE", "", Type::text, "", "machine as a file of hwloc's, where this one does not show itself"},
     {"TUTTI_LOG", "", Type::level, "warn", "what is logged: debug, info, warn, error or off"},
 };
 

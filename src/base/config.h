@@ -49,6 +49,7 @@ class Config {
   int64_t warn_after_us() const { return microseconds("TUTTI_WARN_AFTER"); }
   bool check() const { return check_; }
   std::string algorithm() const { return text("TUTTI_ALGORITHM"); }
+  std::string topology_file() const { return text("TUTTI_TOPOLOGY_FILE"); }
   std::string log_level() const { return text("TUTTI_LOG"); }
 
  private:

@@ -1,7 +1,6 @@
 #include "src/core/context.h"
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -10,14 +9,20 @@
 #include "src/core/cpu_share.h"
 #include "src/core/lock_pool.h"
 #include "src/core/trace.h"
+#include "topology/show.h"
 
 namespace tutti::internal {
 namespace {
 
-std::string host_name() {
-  char name[256] = {};
-  return gethostname(name, sizeof name - 1) == 0 ? name : "?";
+// The processors of each rank of one node.
+std::vector<CpuList> cpus_on_node(const std::vector<RankPlace>& places, int node) {
+  std::vector<CpuList> cpus;
+  for (const RankPlace& place : places)
+    if (place.node == node) cpus.push_back(place.cpus);
+  return cpus;
 }
+
+nlohmann::json known(int index) { return index < 0 ? nlohmann::json(nullptr) : nlohmann::json(index); }
 
 }  // namespace
 
@@ -43,8 +48,6 @@ Context::~Context() {
 Status Context::exchange_addresses(Deadline deadline) {
   auto addresses = session_->exchange("transport", transport_->address(), deadline);
   if (!addresses) return addresses.status();
-  auto cpus = session_->exchange("cpus", allowed_cpus(), deadline);
-  if (!cpus) return cpus.status();
   addresses_ = std::move(addresses.value());
   failed_.resize(addresses_.size(), false);
   connected_.resize(addresses_.size(), false);
@@ -54,7 +57,13 @@ Status Context::exchange_addresses(Deadline deadline) {
       return Status(Code::unsupported, fmt::format("rank {} cannot reach rank {} by {}: {}", rank_, peer,
                                                    transport_->name(), reachable.message()));
   }
-  share_cpus_ = ranks_outnumber_cpus(cpus.value());
+  auto places = exchange_places(*session_, *transport_, addresses_, *machine_, deadline);
+  if (!places) return places.status();
+  own_place_ = (*places)[rank_];
+  map_.emplace(*places);
+  near_position_.resize(places->size());
+  for (int position = 0; position < size(); ++position) near_position_[map_->near_order()[position]] = position;
+  share_cpus_ = ranks_outnumber_cpus(cpus_on_node(*places, own_place_.node));
   if (share_cpus_) log_info("{} ranks share fewer cores: waiting ranks give up their core at once", size());
   return {};
 }
@@ -234,7 +243,15 @@ std::string Context::describe() const {
                         {"ranks", size()},
                         {"rank", rank_},
                         {"transport", transport_->name()},
-                        {"host", host_name()},
+                        {"host", own_place_.host},
+                        {"nodes", map_->node_count()},
+                        {"place",
+                         {{"cpus", to_string(own_place_.cpus)},
+                          {"package", known(own_place_.package)},
+                          {"numa_node", known(own_place_.numa)},
+                          {"l3_domain", known(own_place_.l3)},
+                          {"core", known(own_place_.core)}}},
+                        {"machine", summary_json(*machine_)},
                         {"cores_shared", share_cpus_},
                         {"settings", settings}}
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);  // a setting may hold any bytes

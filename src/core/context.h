@@ -6,6 +6,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "src/core/engine.h"
 #include "src/core/group.h"
 #include "src/core/notices.h"
+#include "src/core/seating.h"
 #include "src/core/store/session.h"
 #include "src/core/waiter.h"
 #include "src/core/watcher.h"
@@ -64,6 +66,8 @@ class Context : private EngineEvents {
   // What is looked at now and then while waiting: deadlines and long waits.
   void tick();
   bool share_cpus() const { return share_cpus_; }
+  // By world rank: where it stands when neighbours stand side by side.
+  const std::vector<int>& near_position() const { return near_position_; }
 
   // For groups.
   Choice choose(const Problem& problem) const;
@@ -104,6 +108,10 @@ class Context : private EngineEvents {
   Notices notices_;
   Engine engine_;
   std::vector<std::string> addresses_;
+  std::shared_ptr<const Machine> machine_;
+  RankPlace own_place_;
+  std::optional<RankMap> map_;
+  std::vector<int> near_position_;
   std::vector<bool> failed_;  // by world rank
   std::vector<bool> connected_;
   bool share_cpus_ = false;

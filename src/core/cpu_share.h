@@ -2,15 +2,13 @@
 // gives the core up at every look that finds nothing.
 #pragma once
 
-#include <string>
 #include <vector>
+
+#include "topology/cpu_list.h"
 
 namespace tutti::internal {
 
-// The PUs that the calling thread may run on, as text that ranks can exchange: "0,1,5".
-std::string allowed_cpus();
-
-// True where some set of ranks has fewer PUs between them than ranks. `cpus`: allowed_cpus() of each rank of the node.
-bool ranks_outnumber_cpus(const std::vector<std::string>& cpus);
+// True where some set of ranks has fewer PUs between them than ranks. `cpus`: what each rank of the node may run on.
+bool ranks_outnumber_cpus(const std::vector<CpuList>& cpus);
 
 }  // namespace tutti::internal

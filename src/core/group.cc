@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "algo/kernels/kernels.h"
 #include "algo/pieces.h"
@@ -47,6 +48,17 @@ Problem problem_of(const PlanKey& key, int rank, int size) {
   return problem;
 }
 
+// Whether the memory of the operation has a block for each rank, in the ranks' order, or two ends of their own.
+bool has_blocks(Operation operation) {
+  switch (operation) {
+    case Operation::broadcast:
+    case Operation::reduce:
+    case Operation::all_reduce:
+    case Operation::barrier: return false;
+    default: return true;
+  }
+}
+
 }  // namespace
 
 Group::Group(Context& context, Membership membership, int64_t timeout_us)
@@ -54,9 +66,21 @@ Group::Group(Context& context, Membership membership, int64_t timeout_us)
       membership_(std::move(membership)),
       timeout_us_(timeout_us),
       sent_(membership_.world_ranks.size()),
-      received_(membership_.world_ranks.size()) {}
+      received_(membership_.world_ranks.size()) {
+  seat_ranks();
+}
 
 Group::~Group() = default;
+
+void Group::seat_ranks() {
+  near_ranks_.resize(membership_.world_ranks.size());
+  std::iota(near_ranks_.begin(), near_ranks_.end(), 0);
+  const std::vector<int>& position = context_.near_position();
+  std::ranges::stable_sort(near_ranks_, {}, [&](int rank) { return position[membership_.world_ranks[rank]]; });
+  if (std::ranges::is_sorted(near_ranks_)) return near_ranks_.clear();
+  near_places_.resize(near_ranks_.size());
+  for (int place = 0; place < size(); ++place) near_places_[near_ranks_[place]] = place;
+}
 
 Status Group::start(const Call& call, Work*& work) {
   Recent& recent = recent_[static_cast<size_t>(call.signature.operation)];
@@ -126,8 +150,17 @@ Choice Group::choice_for(Operation operation, uint64_t count, DataType type) con
   return context_.choose(problem_of({{operation, type, ReduceOp::sum, 0, count}}, rank(), size()));
 }
 
+// The schedule's ranks are the group's, or, where neighbours do not follow each other, those stand-ins: then a subtree
+// of the schedule is a part of the machine.
 Result<std::unique_ptr<Plan>> Group::make_plan(const PlanKey& key, Deadline deadline) {
-  const Choice choice = context_.choose(problem_of(key, rank(), size()));
+  Problem problem = problem_of(key, rank(), size());
+  std::vector<int> world_ranks = membership_.world_ranks;
+  if (!near_ranks_.empty() && !has_blocks(problem.operation)) {
+    problem.rank = near_places_[problem.rank];
+    problem.root = near_places_[problem.root];
+    for (int place = 0; place < size(); ++place) world_ranks[place] = membership_.world_ranks[near_ranks_[place]];
+  }
+  const Choice choice = context_.choose(problem);
   Schedule schedule = build(choice);
   const uint64_t piece_bytes = choice.problem.bytes();
   if (key.input_is_list || key.output_is_list)
@@ -138,8 +171,8 @@ Result<std::unique_ptr<Plan>> Group::make_plan(const PlanKey& key, Deadline dead
     reduction.element_bytes = choice.problem.element_bytes;
     if (key.signature.op == ReduceOp::average) reduction.divisor = static_cast<uint32_t>(size());
   }
-  auto plan = std::make_unique<Plan>(key, std::move(schedule), choice.algorithm->name, membership_.world_ranks,
-                                     reduction, piece_bytes);
+  auto plan =
+      std::make_unique<Plan>(key, std::move(schedule), choice.algorithm->name, world_ranks, reduction, piece_bytes);
   log_debug("{} on {} ranks: {} ({} steps, segments of {} bytes, predicted {:.1f} us)", to_string(key.signature),
             size(), choice.algorithm->name, plan->schedule().steps.size(), choice.problem.segment_bytes,
             choice.cost_us);

@@ -79,6 +79,7 @@ class Group {
   // The plan that a call takes; made when there is none yet.
   Status plan_for(const PlanKey& key, int64_t timeout_us, Plan*& plan);
   Result<std::unique_ptr<Plan>> make_plan(const PlanKey& key, Deadline deadline);
+  void seat_ranks();
   uint64_t next_match_base(const Call& call);
   // Compares this rank's signature with the others', and then starts `main`.
   Status start_comparison(Work& main);
@@ -93,6 +94,9 @@ class Group {
   int64_t timeout_us_;
   Status failure_;
   uint32_t sequence_ = 0;
+  // Where neighbours do not follow each other by rank: the ranks in an order in which they do, and each one's place
+  // there.
+  std::vector<int> near_ranks_, near_places_;
   std::vector<uint32_t> sent_, received_;  // per rank: how many send and recv calls were started
   uint64_t use_count_ = 0;
   std::unordered_map<PlanKey, std::unique_ptr<Plan>, PlanKeyHash> plans_;

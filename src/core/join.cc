@@ -33,15 +33,22 @@ Result<std::unique_ptr<Context>> Context::join(const JoinRequest& request) {
   auto overrides = parse_overrides(config->algorithm());
   if (!overrides)
     return Status(Code::invalid_argument, fmt::format("TUTTI_ALGORITHM: {}", overrides.status().message()));
+  auto machine = find_machine(*config);
+  if (!machine) return machine.status();
   const Deadline deadline = Deadline::after_us(config->join_timeout_us());
   auto session = join_session(request, *config, deadline);
   if (!session) return session.status();
   const int rank = (*session)->rank();
   set_log_rank(rank);
-  auto transport = ShmTransport::create({rank, (*session)->size()});
+  const RankPlace place = place_on(**machine, own_cpus());
+  const bool is_near_one = (*machine)->is_this_host && (*machine)->numa_nodes.size() > 1 && place.numa >= 0;
+  auto transport = ShmTransport::create({.rank = rank,
+                                         .world_size = (*session)->size(),
+                                         .numa_node = is_near_one ? (*machine)->numa_nodes[place.numa].os_index : -1});
   if (!transport) return transport.status();
   std::unique_ptr<Context> context(new Context(std::move(*config), std::move(*session), std::move(*transport), rank));
   context->overrides_ = *overrides;
+  context->machine_ = *machine;
   TUTTI_RETURN_IF_ERROR(context->exchange_addresses(deadline));
   context->watcher_ = std::make_unique<Watcher>(*context->session_, *context->transport_, context->notices_);
   TUTTI_RETURN_IF_ERROR(context->watcher_->start());

@@ -25,7 +25,8 @@ std::string check_ranks(const std::string& text) {
 }
 
 std::string check_binding(const std::string& text) {
-  return text == "core" || text == "none" ? "" : fmt::format("'{}' is no binding: it must be core or none", text);
+  if (text == "none" || parse_bind_unit(text)) return "";
+  return fmt::format("'{}' is no binding: it must be core, l3, numa, package or none", text);
 }
 
 std::string check_timeout(const std::string& text) {
@@ -68,8 +69,10 @@ std::optional<int> parse_options(int argc, char** argv, RunOptions& options) {
       ->required()
       ->type_name("N")
       ->check(check_ranks);
-  app.add_option("--bind", binding, "core: each rank on a core of its own, as far as there are; none (default)")
-      ->type_name("core|none")
+  app.add_option("--bind", binding,
+                 "core: each rank on a core of its own, as far as there are; l3, numa, package: each rank on the\n"
+                 "cores of one, neighbours together; none (default). Never outside what tutti-run itself may use")
+      ->type_name("core|l3|numa|package|none")
       ->check(check_binding);
   app.add_option("--env", options.environment, "Set a variable for all ranks; may be given several times")
       ->type_name("NAME=value")
@@ -101,7 +104,7 @@ std::optional<int> parse_options(int argc, char** argv, RunOptions& options) {
     say_usage_error("no program was given");
     return kExitUsage;
   }
-  options.bind_cores = binding == "core";
+  options.bind = parse_bind_unit(binding);
   options.timeout_us = *parse_seconds(timeout);
   return std::nullopt;
 }

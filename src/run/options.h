@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/base/clock.h"
+#include "topology/binding.h"
 
 namespace tutti::internal {
 
@@ -22,7 +23,7 @@ struct RunOptions {
   static constexpr int kMostRanks = 4096;
 
   int ranks = 0;
-  bool bind_cores = false;
+  std::optional<BindUnit> bind;          // none: ranks stay where they may be
   std::vector<std::string> environment;  // "NAME=value"
   bool tag_output = false;
   int64_t timeout_us = Deadline::kNever;

@@ -43,9 +43,10 @@ class Supervisor {
   };
 
   Status prepare();
+  Status place_ranks();
   Status start_store();
   void start_ranks();
-  void start_rank(int rank, const std::vector<CpuList>& places, int null_fd);
+  void start_rank(int rank, int null_fd);
   Result<UniqueFd> output_of(int rank, TaggedOutput::Stream stream);
 
   void loop();
@@ -72,7 +73,7 @@ class Supervisor {
   UniqueFd signals_;
   std::unique_ptr<StoreServer> store_;
   JobAddress job_;
-  std::vector<CpuList> cores_;
+  std::vector<CpuList> places_;  // what each rank is bound to; empty: nothing
   std::optional<DeathWatch> deaths_;
   std::optional<TaggedOutput> output_;
 

@@ -5,10 +5,12 @@
 
 #include <cerrno>
 #include <cstring>
+#include <set>
 
 #include "src/core/store/handshake.h"
 #include "src/core/store/listener.h"
 #include "src/core/store/rendezvous.h"
+#include "src/run/say.h"
 #include "src/run/signals.h"
 #include "src/run/supervisor.h"
 
@@ -25,11 +27,7 @@ Status Supervisor::prepare() {
   auto deaths = DeathWatch::create();
   TUTTI_RETURN_IF_ERROR(deaths.status());
   deaths_ = std::move(*deaths);
-  if (options_.bind_cores) {
-    auto cores = allowed_cores();
-    TUTTI_RETURN_IF_ERROR(cores.status());
-    cores_ = std::move(*cores);
-  }
+  TUTTI_RETURN_IF_ERROR(place_ranks());
   if (options_.tag_output) {
     auto output = TaggedOutput::create(STDOUT_FILENO, STDERR_FILENO);
     TUTTI_RETURN_IF_ERROR(output.status());
@@ -38,6 +36,17 @@ Status Supervisor::prepare() {
   job_.size = options_.ranks;
   job_.secret = fresh_secret();
   return start_store();
+}
+
+Status Supervisor::place_ranks() {
+  if (!options_.bind) return Status();
+  auto places = bindings_here(*options_.bind, options_.ranks);
+  TUTTI_RETURN_IF_ERROR(places.status());
+  places_ = std::move(*places);
+  const size_t distinct = std::set(places_.begin(), places_.end()).size();
+  if (*options_.bind == BindUnit::core && distinct < places_.size())
+    print_error(launcher_line(fmt::format("warning: {} ranks share {} places to run on", places_.size(), distinct)));
+  return Status();
 }
 
 Status Supervisor::start_store() {
@@ -55,11 +64,10 @@ Status Supervisor::start_store() {
 
 void Supervisor::start_ranks() {
   job_end_ = Deadline::after_us(options_.timeout_us);
-  const std::vector<CpuList> places = options_.bind_cores ? bindings(cores_, options_.ranks) : std::vector<CpuList>();
   const UniqueFd null(open("/dev/null", O_RDWR | O_CLOEXEC));
   if (!null) return fail(kExitLauncher, fmt::format("cannot open /dev/null: {}", std::strerror(errno)));
   for (int rank = 0; rank < options_.ranks && stage_ == Stage::running; ++rank) {
-    start_rank(rank, places, null.get());
+    start_rank(rank, null.get());
     reap();  // one that failed already spares us the rest
   }
   // Rank 0 alone reads: when it has gone, whoever writes to it shall know.
@@ -72,14 +80,14 @@ Result<UniqueFd> Supervisor::output_of(int rank, TaggedOutput::Stream stream) {
   return UniqueFd();
 }
 
-void Supervisor::start_rank(int rank, const std::vector<CpuList>& places, int null_fd) {
+void Supervisor::start_rank(int rank, int null_fd) {
   const RankEnvironment environment(rank, job_, options_.environment);
   auto out = output_of(rank, TaggedOutput::Stream::out);
   auto err = output_of(rank, TaggedOutput::Stream::err);
   for (const Status& status : {out.status(), err.status()})
     if (!status.ok()) return fail(kExitLauncher, status.message());
   std::optional<CpuMask> mask;
-  if (!places.empty()) mask.emplace(places[rank]);
+  if (!places_.empty()) mask.emplace(places_[rank]);
   Start start;
   start.command = &options_.command;
   start.environment = environment.pointers();

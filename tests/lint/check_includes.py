@@ -22,6 +22,7 @@ ROOMS = {
     "src/core": ["include", "src/base", "topology", "algo", "algo/kernels", "transport", "transport/shm",
                  "transport/verbs", "transport/ucx", "transport/fake"],
     "src/run": ["include", "src/base", "src/core", "topology"],
+    "src/info": ["include", "src/base", "topology"],
     "perf": ["include"],
     "examples": ["include"],
     # Tests, and the benches perf/bench_*, look into every room.
@@ -43,8 +44,8 @@ FOREIGN = {
     r"hwy/.*": ["algo/kernels"],
     r"openssl/.*": ["src/core"],
     r"spdlog/.*": ["src/base"],
-    r"nlohmann/.*": ["src/base", "src/core", "src/run", "topology", "perf"],
-    r"CLI/.*": ["src/run", "perf", "examples"],
+    r"nlohmann/.*": ["src/base", "src/core", "src/run", "src/info", "topology", "perf"],
+    r"CLI/.*": ["src/run", "src/info", "perf", "examples"],
     r"netinet/.*|arpa/inet\.h|netdb\.h|ifaddrs\.h|net/if\.h": ["src/core", "src/run"],
     r"mpi\.h": ["perf/peers"],
 }

@@ -127,6 +127,7 @@ TEST(Program, JsonRowsHaveTheColumnsAndWhereTheyComeFrom) {
   EXPECT_EQ(row["wrong"], 0);
   EXPECT_EQ(row["iterations"], 5);
   for (const char* name : {"transport", "host", "version"}) EXPECT_FALSE(row[name].get<std::string>().empty()) << name;
+  EXPECT_GT(row["machine"]["core_count"], 0);
   EXPECT_LE(row["min"], row["p50"]);
   EXPECT_LE(row["p50"], row["p99"]);
   EXPECT_GT(row["loop"], 0);

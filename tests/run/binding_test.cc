@@ -37,9 +37,9 @@ std::vector<std::string> places(int ranks, const std::string& binding, const Cpu
 }
 
 std::vector<CpuList> cores() {
-  auto found = tutti::internal::allowed_cores();
-  EXPECT_TRUE(found.ok()) << found.status().message();
-  return found.value();
+  const auto machine = tutti::internal::Machine::read(tutti::internal::MachineSource());
+  EXPECT_TRUE(machine.ok()) << machine.status().message();
+  return tutti::internal::allowed_units(machine.value(), tutti::internal::BindUnit::core).value();
 }
 
 CpuList all_cpus() {
@@ -58,7 +58,7 @@ TEST(Bind, CoreGivesEachRankItsOwn) {
 
 TEST(Bind, CoreGoesAroundWhenThereAreMoreRanks) {
   const int ranks = 2 * static_cast<int>(cores().size()) + 1;
-  const auto expected = tutti::internal::bindings(cores(), ranks);
+  const auto expected = tutti::internal::bind_to_cores(cores(), ranks);
   const auto found = places(ranks, "core");
   for (int rank = 0; rank < ranks; ++rank) EXPECT_EQ(found[rank], to_string(expected[rank])) << rank;
 }
@@ -71,7 +71,7 @@ TEST(Bind, NeverLeavesWhatTheLauncherMayUse) {
   const CpuList all = all_cpus();
   if (all.size() < 2) GTEST_SKIP() << "needs two processors to leave one out";
   for (const int cpu : {all.front(), all.back()})
-    for (const char* binding : {"core", "none"})
+    for (const char* binding : {"core", "l3", "numa", "package", "none"})
       for (const std::string& place : places(3, binding, {cpu})) EXPECT_EQ(place, std::to_string(cpu)) << binding;
 }
 

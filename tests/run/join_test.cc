@@ -61,6 +61,22 @@ Launched::Options alone(bool loopback) {
   return options;
 }
 
+TEST(Join, WhereHwlocCannotReadTheMachineRanksAreNotPlacedButMeet) {
+  for (const char* variable : {"HWLOC_XMLFILE=/nowhere.xml", "HWLOC_SYNTHETIC=package:2 core:8 pu:2"}) {
+    Launched::Options options;
+    options.environment = {variable};
+    Launched run({"-n", "3", TUTTI_JOIN_WORKER}, options);
+    EXPECT_EQ(run.wait(), 0) << variable << run.err();
+    EXPECT_EQ(run.out(), "3 of 3\n3 of 3\n3 of 3\n");
+  }
+}
+
+TEST(Join, ATopologyFileThatIsNoneIsRefused) {
+  Launched run({"-n", "2", "--env", "TUTTI_TOPOLOGY_FILE=/nowhere.xml", TUTTI_JOIN_WORKER});
+  EXPECT_EQ(run.wait(), 1);
+  EXPECT_THAT(run.err(), HasSubstr("TUTTI_TOPOLOGY_FILE: topology file /nowhere.xml: No such file"));
+}
+
 TEST(Join, LoopbackAloneIsEnough) {
   Launched run({"-n", "3", TUTTI_JOIN_WORKER}, alone(true));
   const int status = run.wait();

@@ -95,6 +95,8 @@ TEST_P(Conformance, AddressesOfPeersAreReachable) {
   EXPECT_NE(world->address(0), world->address(1));
   const Status status = (*world)[0].transport().reachable(world->address(1));
   EXPECT_TRUE(status.ok()) << status.message();
+  const Status answer = (*world)[0].transport().answers(world->address(1), Deadline::after_us(1'000'000));
+  EXPECT_TRUE(answer.ok()) << answer.message();
 }
 
 TEST_P(Conformance, AnAddressThatIsNoneIsRefusedWithAReason) {

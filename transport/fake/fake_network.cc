@@ -19,6 +19,7 @@ class FakeTransport final : public Transport {
   const char* name() const override { return "fake"; }
   std::string address() const override { return network_->address(rank_); }
   Status reachable(std::string_view peer_address) const override { return network_->find(peer_address).status(); }
+  Status answers(std::string_view peer_address, Deadline) const override { return reachable(peer_address); }
   Status connect(int peer, std::string_view peer_address, Deadline deadline) override {
     return network_->connect(rank_, peer, peer_address, deadline);
   }

@@ -65,6 +65,10 @@ Address own_address(int rank, uint64_t nonce) {
   return address;
 }
 
+std::string_view name_of(const Address& address) {
+  return {address.socket_name.data(), strnlen(address.socket_name.data(), address.socket_name.size())};
+}
+
 Status same_node(const Address& own, const Address& peer) {
   if (own.boot_id != peer.boot_id)
     return Status(Code::unsupported, fmt::format("rank {} runs on another machine", peer.rank));

@@ -27,6 +27,9 @@ struct Address {
 // This process's, with a new random socket name.
 Address own_address(int rank, uint64_t nonce);
 
+// Of its socket.
+std::string_view name_of(const Address& address);
+
 // Whether the kernel at the other end is ours and its sockets are in our namespace; unsupported with the reason if not.
 Status same_node(const Address& own, const Address& peer);
 

@@ -12,14 +12,6 @@
 #include <utility>
 
 namespace tutti::internal::shm {
-namespace {
-
-std::string_view name_of(const Address& address) {
-  return {address.socket_name.data(), strnlen(address.socket_name.data(), address.socket_name.size())};
-}
-
-}  // namespace
-
 Connector::Connector(Region& region, const Address& own, const Options& options)
     : region_(region),
       own_(own),

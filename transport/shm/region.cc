@@ -2,10 +2,12 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/mempolicy.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +15,7 @@
 #include <cerrno>
 #include <map>
 #include <mutex>
+#include <vector>
 
 #include "transport/shm/memory_limit.h"
 
@@ -104,6 +107,15 @@ Result<Backing> make_backing(size_t bytes) {
   return Backing{std::move(fd), std::move(*mapping)};
 }
 
+// Of the file's pages, whoever touches them first. Best effort: where it is forbidden, memory is right anywhere.
+void prefer_node(const Mapping& mapping, int node) {
+  if (node < 0) return;
+  constexpr size_t kBits = 8 * sizeof(unsigned long);
+  std::vector<unsigned long> mask(static_cast<size_t>(node) / kBits + 1);
+  mask.back() = 1UL << static_cast<size_t>(node) % kBits;
+  syscall(SYS_mbind, mapping.base(), mapping.bytes(), MPOL_PREFERRED, mask.data(), mask.size() * kBits + 1, 0);
+}
+
 // How large a region may be: windows for all the memory there is, within the limits on address space and file size.
 size_t wanted_bytes(const Layout& layout, int world_size) {
   const auto physical = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * page_bytes();
@@ -143,7 +155,7 @@ Region::Region(UniqueFd fd, std::shared_ptr<Mapping> mapping, uint64_t nonce, co
 
 Region::~Region() { LocalRegions::instance().remove(nonce_); }
 
-Result<std::unique_ptr<Region>> Region::create(int rank, int world_size) {
+Result<std::unique_ptr<Region>> Region::create(int rank, int world_size, int numa_node) {
   const Layout layout(world_size, page_bytes());
   rlimit files{};
   if (getrlimit(RLIMIT_FSIZE, &files) == 0 && files.rlim_cur < layout.windows_offset())
@@ -159,6 +171,7 @@ Result<std::unique_ptr<Region>> Region::create(int rank, int world_size) {
     backing = make_backing(bytes);
   }
   if (!backing) return backing.status();
+  prefer_node(*backing->mapping, numa_node);
   std::unique_ptr<Region> region(new Region(std::move(backing->fd), std::move(backing->mapping), random_u64(), layout));
   // Header, doorbell, consumed and withdrawn words; the arena. Rings follow when their sender connects.
   TUTTI_RETURN_IF_ERROR(region->reserve(0, layout.ring_offset(0)));

@@ -41,7 +41,8 @@ struct PeerMapping {
 
 class Region {
  public:
-  static Result<std::unique_ptr<Region>> create(int rank, int world_size);
+  // Its memory lies on the NUMA node `numa_node` (by the system's number) as far as that has room; -1: wherever.
+  static Result<std::unique_ptr<Region>> create(int rank, int world_size, int numa_node = -1);
   ~Region();
 
   int fd() const { return fd_.get(); }

@@ -18,7 +18,7 @@ using shm::PeerState;
 Result<std::unique_ptr<ShmTransport>> ShmTransport::create(const Options& options) {
   if (options.world_size < 1 || options.rank < 0 || options.rank >= options.world_size)
     return Status(Code::invalid_argument, fmt::format("rank {} of {}", options.rank, options.world_size));
-  auto region = shm::Region::create(options.rank, options.world_size);
+  auto region = shm::Region::create(options.rank, options.world_size, options.numa_node);
   if (!region) return region.status();
   const shm::Address address = shm::own_address(options.rank, (*region)->nonce());
   auto connector = shm::Connector::create(**region, address,
@@ -54,6 +54,12 @@ std::string ShmTransport::address() const { return address_.encode(); }
 Status ShmTransport::reachable(std::string_view peer_address) const {
   auto peer = shm::Address::decode(peer_address);
   return peer ? shm::same_node(address_, *peer) : peer.status();
+}
+
+Status ShmTransport::answers(std::string_view peer_address, Deadline deadline) const {
+  auto peer = shm::Address::decode(peer_address);
+  if (!peer) return peer.status();
+  return shm::connect_abstract(shm::name_of(*peer), deadline).status();
 }
 
 Status ShmTransport::connect(int peer, std::string_view peer_address, Deadline deadline) {

@@ -23,6 +23,7 @@ class ShmTransport final : public Transport {
   struct Options {
     int rank = 0;
     int world_size = 1;
+    int numa_node = -1;          // by the system's number, where this rank's memory shall lie; -1: wherever
     bool read_processes = true;  // false: never by process_vm_readv, as where it is forbidden
   };
   static Result<std::unique_ptr<ShmTransport>> create(const Options& options);
@@ -31,6 +32,7 @@ class ShmTransport final : public Transport {
   const char* name() const override { return "shm"; }
   std::string address() const override;
   Status reachable(std::string_view peer_address) const override;
+  Status answers(std::string_view peer_address, Deadline deadline) const override;
   Status connect(int peer, std::string_view peer_address, Deadline deadline) override;
   std::vector<Watch> watches() override;
   void serve(uint64_t key) override;

@@ -1,0 +1,193 @@
+#include "topology/locality.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace tutti::internal {
+namespace {
+
+// A gigabit port in the rank's own node is no match for a fast one in the next: below this share of the fastest.
+constexpr double kSlowShare = 0.25;
+
+Place place_of(const Machine& machine, const Anchor& anchor) {
+  switch (anchor.kind) {
+    case Anchor::Kind::gpu: return machine.gpus[anchor.index].place;
+    case Anchor::Kind::core: {
+      const Core& core = machine.cores[anchor.index];
+      return {.cpus = core.cpus, .package = core.package, .numa = core.numa, .bridges = {}};
+    }
+    case Anchor::Kind::numa: break;
+  }
+  const NumaNode& node = machine.numa_nodes[anchor.index];
+  Place place{.cpus = node.cpus, .package = -1, .numa = anchor.index, .bridges = {}};
+  for (int i = 0; i < static_cast<int>(machine.packages.size()); ++i)
+    if (!node.cpus.empty() && contains(machine.packages[i].cpus, node.cpus)) place.package = i;
+  return place;
+}
+
+Hop hop_between(const Place& one, const Place& other) {
+  if (!one.bridges.empty() && !other.bridges.empty() && one.bridges[0] == other.bridges[0]) {
+    const bool share_switch = one.bridges.size() > 1 && other.bridges.size() > 1 && one.bridges[1] == other.bridges[1];
+    return share_switch ? Hop::same_switch : Hop::same_root_complex;
+  }
+  if (one.numa >= 0 && one.numa == other.numa) return Hop::same_numa;
+  if (one.package >= 0 && one.package == other.package) return Hop::same_package;
+  return Hop::across;
+}
+
+bool is_usable(const Nic& nic, NicUse use) {
+  return nic.why_no_use.empty() && (use == NicUse::any || nic.why_no_rdma.empty());
+}
+
+std::string why_not(const Nic& nic) { return nic.why_no_use.empty() ? nic.why_no_rdma : nic.why_no_use; }
+
+std::string speed_of(const Nic& nic) {
+  return nic.gbytes() > 0 ? fmt::format("{:.3g} GB/s", nic.gbytes()) : "speed unknown";
+}
+
+// Where the kernel says nothing of a device's place (numa_node -1), hwloc hangs it on the whole machine.
+const char* doubt(const Place& place) {
+  if (place.package < 0 && place.numa < 0) return " (it does not say where it hangs)";
+  return place.is_guessed ? " (guessed)" : "";
+}
+
+Status no_such(const std::string& text, const char* what, size_t count) {
+  return Status(Code::invalid_argument, count == 0 ? fmt::format("'{}': this machine has no {}", text, what)
+                                                   : fmt::format("'{}': this machine has {} {}, from {}:0 to {}:{}",
+                                                                 text, count, what, what, what, count - 1));
+}
+
+}  // namespace
+
+const char* to_string(Hop hop) {
+  switch (hop) {
+    case Hop::same_switch: return "same PCI switch";
+    case Hop::same_root_complex: return "same root complex";
+    case Hop::same_numa: return "same NUMA node";
+    case Hop::same_package: return "same package";
+    case Hop::across: break;
+  }
+  return "across";
+}
+
+Result<Anchor> Anchor::parse(const std::string& text, const Machine& machine) {
+  const size_t colon = text.find(':');
+  const std::string kind = text.substr(0, colon), which = colon == std::string::npos ? "" : text.substr(colon + 1);
+  int number = -1;
+  const auto [end, error] = std::from_chars(which.data(), which.data() + which.size(), number);
+  const bool is_number = error == std::errc() && end == which.data() + which.size() && number >= 0;
+  if (kind == "core" && is_number) {
+    if (number < static_cast<int>(machine.cores.size())) return Anchor{Kind::core, number};
+    return no_such(text, "core", machine.cores.size());
+  }
+  if (kind == "numa" && is_number) {
+    const auto found = std::ranges::find(machine.numa_nodes, number, &NumaNode::os_index);
+    if (found != machine.numa_nodes.end())
+      return Anchor{Kind::numa, static_cast<int>(found - machine.numa_nodes.begin())};
+    std::string known;
+    for (const NumaNode& node : machine.numa_nodes) known += fmt::format(" numa:{}", node.os_index);
+    return Status(Code::invalid_argument,
+                  fmt::format("'{}': this machine has{}", text, known.empty() ? " no NUMA node" : known));
+  }
+  if (kind == "gpu" && !which.empty()) {
+    const int gpu = is_number ? number : machine.find_gpu(which);
+    if (gpu >= 0 && gpu < static_cast<int>(machine.gpus.size())) return Anchor{Kind::gpu, gpu};
+    return no_such(text, "gpu", machine.gpus.size());
+  }
+  return Status(Code::invalid_argument,
+                fmt::format("'{}' is no place: core:INDEX, numa:NUMBER, gpu:INDEX or gpu:NAME", text));
+}
+
+std::string to_string(const Anchor& anchor, const Machine& machine) {
+  switch (anchor.kind) {
+    case Anchor::Kind::core:
+      return fmt::format("core:{} (PU {})", anchor.index, to_string(machine.cores[anchor.index].cpus));
+    case Anchor::Kind::numa: return fmt::format("numa:{}", machine.numa_nodes[anchor.index].os_index);
+    case Anchor::Kind::gpu: break;
+  }
+  return fmt::format("gpu:{} ({})", anchor.index, machine.gpus[anchor.index].name());
+}
+
+std::vector<Candidate> rank_nics(const Machine& machine, const Anchor& anchor, NicUse use) {
+  const Place from = place_of(machine, anchor);
+  double fastest = 0;
+  std::vector<Candidate> candidates;
+  for (int i = 0; i < static_cast<int>(machine.nics.size()); ++i) {
+    if (!is_usable(machine.nics[i], use)) continue;
+    candidates.push_back({i, hop_between(from, machine.nics[i].place), false});
+    fastest = std::max(fastest, machine.nics[i].gbytes());
+  }
+  const auto speed = [&](const Candidate& candidate) { return machine.nics[candidate.nic].gbytes(); };
+  for (Candidate& candidate : candidates)
+    candidate.is_slow = speed(candidate) > 0 && speed(candidate) < kSlowShare * fastest;
+  std::ranges::stable_sort(candidates, [&](const Candidate& one, const Candidate& other) {
+    if (one.is_slow != other.is_slow) return other.is_slow;
+    if (one.hop != other.hop) return one.hop < other.hop;
+    return speed(one) > speed(other);
+  });
+  return candidates;
+}
+
+size_t equals(const Machine& machine, const std::vector<Candidate>& candidates) {
+  size_t count = 0;
+  while (count < candidates.size() && candidates[count].hop == candidates[0].hop &&
+         candidates[count].is_slow == candidates[0].is_slow &&
+         machine.nics[candidates[count].nic].gbytes() == machine.nics[candidates[0].nic].gbytes())
+    ++count;
+  return count;
+}
+
+int choose_nic(const Machine& machine, const Anchor& anchor, NicUse use, int local_rank) {
+  const auto candidates = rank_nics(machine, anchor, use);
+  if (candidates.empty()) return -1;
+  return candidates[static_cast<size_t>(local_rank) % equals(machine, candidates)].nic;
+}
+
+std::vector<Rail> rails(const Machine& machine, const Anchor& anchor, NicUse use, int local_rank) {
+  const auto candidates = rank_nics(machine, anchor, use);
+  if (candidates.empty()) return {};
+  std::vector<Rail> chosen{{choose_nic(machine, anchor, use, local_rank), 1}};
+  for (const Candidate& candidate : candidates) {
+    if (candidate.hop != candidates[0].hop || candidate.is_slow != candidates[0].is_slow) break;
+    const auto& card = machine.nics[candidate.nic].card;
+    if (std::ranges::none_of(chosen, [&](const Rail& rail) { return machine.nics[rail.nic].card == card; }))
+      chosen.push_back({candidate.nic, 1});
+  }
+  // Where a speed is unknown they share alike.
+  const bool known = std::ranges::all_of(chosen, [&](const Rail& rail) { return machine.nics[rail.nic].gbytes() > 0; });
+  double sum = 0;
+  for (Rail& rail : chosen) sum += rail.share = known ? machine.nics[rail.nic].gbytes() : 1;
+  for (Rail& rail : chosen) rail.share /= sum;
+  return chosen;
+}
+
+std::string explain(const Machine& machine, const Anchor& anchor, NicUse use, int local_rank) {
+  const auto candidates = rank_nics(machine, anchor, use);
+  const int chosen = choose_nic(machine, anchor, use, local_rank);
+  const size_t equal = equals(machine, candidates);
+  std::string text = fmt::format("{}, local rank {}, for {}:\n", to_string(anchor, machine), local_rank,
+                                 use == NicUse::rdma ? "RDMA" : "any network");
+  const auto line = [&](const Candidate& candidate, const std::string& verdict) {
+    const Nic& nic = machine.nics[candidate.nic];
+    text += fmt::format("  {}: {}: {}{}, {}{}\n", nic.name(), verdict, to_string(candidate.hop), doubt(nic.place),
+                        speed_of(nic), nic.placed_by.empty() ? "" : ", placed by " + nic.placed_by);
+  };
+  if (chosen < 0) text += "  no device: what is not passed over for a reason below does not exist\n";
+  for (const Candidate& candidate : candidates)
+    if (candidate.nic == chosen)
+      line(candidate, equal > 1 ? fmt::format("taken, one of {} equals, by local rank", equal) : "taken");
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    if (candidates[i].nic == chosen) continue;
+    line(candidates[i], i < equal                                ? "as good, for other ranks"
+                        : candidates[i].is_slow                  ? "passed over, far slower than the fastest"
+                        : candidates[i].hop != candidates[0].hop ? "passed over, further away"
+                                                                 : "passed over, slower");
+  }
+  for (const Nic& nic : machine.nics)
+    if (!is_usable(nic, use)) text += fmt::format("  {}: not usable: {}\n", nic.name(), why_not(nic));
+  return text;
+}
+
+}  // namespace tutti::internal

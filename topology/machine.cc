@@ -1,0 +1,215 @@
+#include "topology/machine.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "topology/hwloc_topology.h"
+#include "topology/sysfs.h"
+
+namespace tutti::internal {
+namespace {
+
+std::string info(hwloc_obj_t object, const char* name) {
+  const char* value = hwloc_obj_get_info_by_name(object, name);
+  return value ? value : "";
+}
+
+template <class Each>
+void for_each(hwloc_topology_t topology, hwloc_obj_type_t type, Each each) {
+  for (hwloc_obj_t object = nullptr; (object = hwloc_get_next_obj_by_type(topology, type, object)) != nullptr;)
+    each(object);
+}
+
+void read_packages(hwloc_topology_t topology, Machine& machine) {
+  for_each(topology, HWLOC_OBJ_PACKAGE, [&](hwloc_obj_t object) {
+    machine.packages.push_back({static_cast<int>(object->os_index), info(object, "CPUModel"), list_of(object->cpuset)});
+  });
+}
+
+void read_numa_nodes(hwloc_topology_t topology, Machine& machine) {
+  for_each(topology, HWLOC_OBJ_NUMANODE, [&](hwloc_obj_t object) {
+    NumaNode node;
+    node.os_index = static_cast<int>(object->os_index);
+    node.memory_bytes = object->attr->numanode.local_memory;
+    node.cpus = list_of(object->cpuset);
+    const std::string subtype = object->subtype ? object->subtype : "";
+    if (subtype == "MCDRAM" || subtype == "HBM")
+      node.kind = MemoryKind::high_bandwidth;
+    else if (subtype == "GPUMemory")
+      node.kind = MemoryKind::gpu;
+    else if (!subtype.empty() && subtype != "DRAM")
+      node.kind = MemoryKind::other;
+    machine.numa_nodes.push_back(node);
+  });
+}
+
+// Nodes that say nothing about themselves. Linux gives each node without processors a number like any other; hwloc
+// hangs it where it is near. Beside a node of the same processors, or above nodes of fewer, it is not their DRAM.
+void guess_memory_kinds(Machine& machine) {
+  std::vector<NumaNode*> without_cpus;
+  for (NumaNode& node : machine.numa_nodes) {
+    if (node.kind != MemoryKind::dram) continue;
+    const bool is_second = std::ranges::any_of(machine.numa_nodes, [&](const NumaNode& other) {
+      if (&other == &node || other.kind != MemoryKind::dram || other.cpus.empty()) return false;
+      if (other.cpus == node.cpus) return other.os_index < node.os_index;
+      return contains(node.cpus, other.cpus);
+    });
+    if (is_second) {
+      node.kind = MemoryKind::other;
+      node.kind_is_guessed = true;
+    }
+    if (is_second || node.cpus.empty()) without_cpus.push_back(&node);
+  }
+  // POWER9 shows the memory of each of its GPUs as such a node: as many of them as GPUs, and all of one size.
+  const bool is_one_size = std::ranges::all_of(
+      without_cpus, [&](const NumaNode* node) { return node->memory_bytes == without_cpus.front()->memory_bytes; });
+  if (without_cpus.empty() || without_cpus.size() != machine.gpus.size() || !is_one_size) return;
+  for (NumaNode* node : without_cpus) {
+    node->kind = MemoryKind::gpu;
+    node->kind_is_guessed = true;
+  }
+}
+
+void read_caches(hwloc_topology_t topology, Machine& machine) {
+  for_each(topology, HWLOC_OBJ_L3CACHE, [&](hwloc_obj_t object) {
+    machine.l3_domains.push_back({object->attr->cache.size, list_of(object->cpuset)});
+  });
+}
+
+// The index of the element of `parts` with the fewest processors that has all of `cpus`; -1: none.
+template <class Part>
+int smallest_around(const std::vector<Part>& parts, const CpuList& cpus) {
+  int best = -1;
+  for (int i = 0; i < static_cast<int>(parts.size()); ++i)
+    if (!cpus.empty() && contains(parts[i].cpus, cpus) && (best < 0 || parts[i].cpus.size() < parts[best].cpus.size()))
+      best = i;
+  return best;
+}
+
+int dram_around(const Machine& machine, const CpuList& cpus) {
+  int best = -1;
+  for (int i = 0; i < static_cast<int>(machine.numa_nodes.size()); ++i) {
+    const NumaNode& node = machine.numa_nodes[i];
+    if (node.kind != MemoryKind::dram || cpus.empty() || !contains(node.cpus, cpus)) continue;
+    if (best < 0 || node.cpus.size() < machine.numa_nodes[best].cpus.size()) best = i;
+  }
+  return best;
+}
+
+// Some machines (a few virtual ones) show processors, but no cores.
+void read_cores(hwloc_topology_t topology, Machine& machine) {
+  const bool has_cores = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE) > 0;
+  for_each(topology, has_cores ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU, [&](hwloc_obj_t object) {
+    Core core;
+    core.os_index = static_cast<int>(object->os_index);
+    core.cpus = list_of(object->cpuset);
+    core.package = smallest_around(machine.packages, core.cpus);
+    core.l3 = smallest_around(machine.l3_domains, core.cpus);
+    machine.cores.push_back(core);
+  });
+}
+
+void join_device_to_parts(Machine& machine, Place& place) {
+  place.package = smallest_around(machine.packages, place.cpus);
+  place.numa = dram_around(machine, place.cpus);
+}
+
+// Once the kinds of memory are known.
+void join_to_memory(Machine& machine) {
+  for (Core& core : machine.cores) core.numa = dram_around(machine, core.cpus);
+  for (Nic& nic : machine.nics) join_device_to_parts(machine, nic.place);
+  for (Gpu& gpu : machine.gpus) join_device_to_parts(machine, gpu.place);
+}
+
+CpuList allowed_cpus(hwloc_topology_t topology, bool is_this_host) {
+  CpuList allowed = list_of(hwloc_topology_get_allowed_cpuset(topology));
+  if (!is_this_host) return allowed;
+  // The topology knows the cgroup's limit; taskset's is the binding of this thread.
+  const Bitmap mine(hwloc_bitmap_alloc());
+  if (hwloc_get_cpubind(topology, mine.get(), HWLOC_CPUBIND_THREAD) != 0) return allowed;
+  return intersection(allowed, list_of(mine.get()));
+}
+
+std::string describe(const MachineSource& source) {
+  switch (source.kind) {
+    case MachineSource::Kind::xml_file: return "file " + source.text;
+    case MachineSource::Kind::synthetic: return "synthetic " + source.text;
+    case MachineSource::Kind::this_host: break;
+  }
+  return "this host";
+}
+
+}  // namespace
+
+Result<Machine> Machine::read(const MachineSource& source) {
+  auto topology = load_topology(source);
+  if (!topology) return topology.status();
+  const hwloc_topology_t raw = topology->get();
+  Machine machine;
+  machine.source = describe(source);
+  // hwloc's own variables can make it show another machine where this one was asked for.
+  machine.is_this_host = source.kind == MachineSource::Kind::this_host && hwloc_topology_is_thissystem(raw) != 0;
+  machine.host = info(hwloc_get_root_obj(raw), "HostName");
+  machine.allowed = allowed_cpus(raw, machine.is_this_host);
+  read_packages(raw, machine);
+  read_numa_nodes(raw, machine);
+  read_caches(raw, machine);
+  read_cores(raw, machine);
+  read_devices(raw, machine);
+  guess_memory_kinds(machine);
+  join_to_memory(machine);
+  if (machine.is_this_host) add_facts_of_sysfs(machine);
+  return machine;
+}
+
+const Result<Machine>& Machine::this_host() {
+  static const Result<Machine> machine = read(MachineSource());
+  return machine;
+}
+
+std::string Nic::name() const {
+  if (!rdma.empty()) return rdma;
+  return nets.empty() ? pci : nets.front();
+}
+
+double Nic::gbytes() const {
+  if (pci_gbytes == 0 || port_gbytes == 0) return std::max(pci_gbytes, port_gbytes);
+  return std::min(pci_gbytes, port_gbytes);
+}
+
+int Machine::core_of(int cpu) const {
+  const auto found = std::ranges::find_if(cores, [&](const Core& core) { return contains(core.cpus, cpu); });
+  return found == cores.end() ? -1 : static_cast<int>(found - cores.begin());
+}
+
+int Machine::memory_node_of(int cpu) const {
+  if (const int node = dram_around(*this, {cpu}); node >= 0) return node;
+  const auto any = std::ranges::find_if(numa_nodes, &NumaNode::takes_host_memory);
+  return any == numa_nodes.end() ? -1 : static_cast<int>(any - numa_nodes.begin());
+}
+
+int Machine::find_nic(const std::string& name) const {
+  const auto found = std::ranges::find_if(nics, [&](const Nic& nic) {
+    return nic.rdma == name || nic.pci == name || std::ranges::count(nic.nets, name) > 0;
+  });
+  return found == nics.end() || name.empty() ? -1 : static_cast<int>(found - nics.begin());
+}
+
+int Machine::find_gpu(const std::string& name) const {
+  const auto found = std::ranges::find_if(
+      gpus, [&](const Gpu& gpu) { return gpu.pci == name || std::ranges::count(gpu.names, name) > 0; });
+  return found == gpus.end() ? -1 : static_cast<int>(found - gpus.begin());
+}
+
+const char* to_string(MemoryKind kind) {
+  switch (kind) {
+    case MemoryKind::dram: return "DRAM";
+    case MemoryKind::high_bandwidth: return "high bandwidth";
+    case MemoryKind::gpu: return "GPU";
+    case MemoryKind::other: break;
+  }
+  return "other";
+}
+
+}  // namespace tutti::internal
