@@ -10,9 +10,12 @@
 namespace tutti::internal {
 namespace {
 
+// Some processors fill their name up with blanks.
 std::string info(hwloc_obj_t object, const char* name) {
   const char* value = hwloc_obj_get_info_by_name(object, name);
-  return value ? value : "";
+  std::string text = value ? value : "";
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text;
 }
 
 template <class Each>

@@ -37,10 +37,11 @@
  *
  * Results
  *   All ranks get bit-identical results, and the same from run to run for the same group shape, count, type,
- *   algorithm and binding of the ranks to processors. Floating point is done in the mode (rounding, flushing of
- *   denormals) of the calling thread, which should be the same on all ranks. Integer sums and products wrap. float16 and bfloat16 are accumulated in float32 within a
- *   pass. min and max return NaN if any operand is NaN. average is the sum, divided by the group's size:
- *   rounded to nearest for floating point types, toward zero for integers (of the wrapped sum).
+ *   algorithm and binding of the ranks to processors. Integer sums and products wrap. float16 and bfloat16 are
+ *   accumulated in float32 within a pass. min and max return NaN if any operand is NaN. average is the sum,
+ *   divided by the group's size: rounded to nearest for floating point types, toward zero for integers (of the
+ *   wrapped sum). Floating point is done in the mode (rounding, flushing of denormals) of the calling thread,
+ *   which should be the same on all ranks.
  *
  * Errors
  *   Every function returns a tutti_status; tutti_last_error gives the message of this thread's last error.

@@ -104,8 +104,7 @@ Status Context::connect(int peer, Deadline deadline, const Group& group) {
   for (int64_t stretch_us = kFirstStretchUs;; stretch_us *= 2) {
     if (failed_[peer]) return Status::peer_failed(peer, fmt::format("rank {} has failed", peer));
     lock_.unlock();
-    const Status status =
-        transport_->connect(peer, addresses_[peer], std::min(deadline, Deadline::after_us(stretch_us)));
+    Status status = transport_->connect(peer, addresses_[peer], std::min(deadline, Deadline::after_us(stretch_us)));
     lock_.lock();
     act_on_notices();
     if (!group.failure().ok()) return group.failure();
