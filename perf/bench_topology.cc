@@ -1,7 +1,6 @@
 // What it costs to read the machine and to map ranks. Looks inside the library, as a test does.
 #include <benchmark/benchmark.h>
 
-#include <random>
 #include <vector>
 
 #include "topology/machine.h"

@@ -17,11 +17,6 @@ constexpr unsigned kClassMask = 0xff00;
 constexpr unsigned kNetworkClass = 0x0200;
 constexpr unsigned kDisplayClass = 0x0300;
 
-std::string info(hwloc_obj_t object, const char* name) {
-  const char* value = hwloc_obj_get_info_by_name(object, name);
-  return value ? value : "";
-}
-
 std::string address_of(const PciAttributes& pci) {
   return fmt::format("{:04x}:{:02x}:{:02x}.{:x}", pci.domain, pci.bus, pci.dev, pci.func);
 }
@@ -95,7 +90,7 @@ Names names_below(hwloc_obj_t device) {
     if (os->attr->osdev.type == HWLOC_OBJ_OSDEV_OPENFABRICS) names.rdma.push_back(name);
     // By name, for the type of an nvml device has changed, and a management controller's card0 is of GPU type too.
     if (starts_with_any(name, {"cuda", "nvml", "rsmi", "opencl", "ze"})) names.compute.push_back(name);
-    if (names.gpu_model.empty()) names.gpu_model = info(os, "GPUModel");
+    if (names.gpu_model.empty()) names.gpu_model = info_of(os, "GPUModel");
   });
   return names;
 }
@@ -123,7 +118,7 @@ void add_nic(Machine& machine, Nic nic, const std::vector<std::string>& rdma) {
 }
 
 std::string model_of(hwloc_obj_t device) {
-  const std::string vendor = info(device, "PCIVendor"), model = info(device, "PCIDevice");
+  const std::string vendor = info_of(device, "PCIVendor"), model = info_of(device, "PCIDevice");
   return vendor.empty() || model.empty() ? vendor + model : vendor + " " + model;
 }
 

@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <optional>
 #include <sstream>
 
 namespace tutti::internal {
@@ -80,6 +79,13 @@ CpuList list_of(hwloc_const_bitmap_t set) {
   if (set == nullptr || hwloc_bitmap_weight(set) < 0) return cpus;  // none, or infinite
   for (int cpu = hwloc_bitmap_first(set); cpu >= 0; cpu = hwloc_bitmap_next(set, cpu)) cpus.push_back(cpu);
   return cpus;
+}
+
+std::string info_of(hwloc_obj_t object, const char* name) {
+  const char* value = hwloc_obj_get_info_by_name(object, name);
+  std::string text = value ? value : "";
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text;
 }
 
 }  // namespace tutti::internal

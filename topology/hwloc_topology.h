@@ -4,6 +4,7 @@
 #include <hwloc.h>
 
 #include <memory>
+#include <string>
 
 #include "topology/machine.h"
 
@@ -20,6 +21,10 @@ using Bitmap = std::unique_ptr<hwloc_bitmap_s, HwlocDestroy>;
 Result<Topology> load_topology(const MachineSource& source);
 
 CpuList list_of(hwloc_const_bitmap_t set);
+
+// What the object says of itself under this name, without the blanks that some processors fill their name up with; ""
+// where it says nothing.
+std::string info_of(hwloc_obj_t object, const char* name);
 
 // Reads what devices the topology shows into machine.nics, gpus and displays. Packages and NUMA nodes are there
 // already.

@@ -21,10 +21,7 @@ Place place_of(const Machine& machine, const Anchor& anchor) {
     case Anchor::Kind::numa: break;
   }
   const NumaNode& node = machine.numa_nodes[anchor.index];
-  Place place{.cpus = node.cpus, .package = -1, .numa = anchor.index, .bridges = {}};
-  for (int i = 0; i < static_cast<int>(machine.packages.size()); ++i)
-    if (!node.cpus.empty() && contains(machine.packages[i].cpus, node.cpus)) place.package = i;
-  return place;
+  return {.cpus = node.cpus, .package = machine.package_around(node.cpus), .numa = anchor.index, .bridges = {}};
 }
 
 Hop hop_between(const Place& one, const Place& other) {

@@ -10,14 +10,6 @@
 namespace tutti::internal {
 namespace {
 
-// Some processors fill their name up with blanks.
-std::string info(hwloc_obj_t object, const char* name) {
-  const char* value = hwloc_obj_get_info_by_name(object, name);
-  std::string text = value ? value : "";
-  text.erase(text.find_last_not_of(' ') + 1);
-  return text;
-}
-
 template <class Each>
 void for_each(hwloc_topology_t topology, hwloc_obj_type_t type, Each each) {
   for (hwloc_obj_t object = nullptr; (object = hwloc_get_next_obj_by_type(topology, type, object)) != nullptr;)
@@ -26,7 +18,8 @@ void for_each(hwloc_topology_t topology, hwloc_obj_type_t type, Each each) {
 
 void read_packages(hwloc_topology_t topology, Machine& machine) {
   for_each(topology, HWLOC_OBJ_PACKAGE, [&](hwloc_obj_t object) {
-    machine.packages.push_back({static_cast<int>(object->os_index), info(object, "CPUModel"), list_of(object->cpuset)});
+    machine.packages.push_back(
+        {static_cast<int>(object->os_index), info_of(object, "CPUModel"), list_of(object->cpuset)});
   });
 }
 
@@ -80,24 +73,24 @@ void read_caches(hwloc_topology_t topology, Machine& machine) {
   });
 }
 
-// The index of the element of `parts` with the fewest processors that has all of `cpus`; -1: none.
-template <class Part>
-int smallest_around(const std::vector<Part>& parts, const CpuList& cpus) {
+// The index of the wanted element of `parts` with the fewest processors that has all of `cpus`; -1: none.
+template <class Part, class Wanted>
+int smallest_around(const std::vector<Part>& parts, const CpuList& cpus, Wanted wanted) {
   int best = -1;
   for (int i = 0; i < static_cast<int>(parts.size()); ++i)
-    if (!cpus.empty() && contains(parts[i].cpus, cpus) && (best < 0 || parts[i].cpus.size() < parts[best].cpus.size()))
+    if (!cpus.empty() && wanted(parts[i]) && contains(parts[i].cpus, cpus) &&
+        (best < 0 || parts[i].cpus.size() < parts[best].cpus.size()))
       best = i;
   return best;
 }
 
+template <class Part>
+int smallest_around(const std::vector<Part>& parts, const CpuList& cpus) {
+  return smallest_around(parts, cpus, [](const Part&) { return true; });
+}
+
 int dram_around(const Machine& machine, const CpuList& cpus) {
-  int best = -1;
-  for (int i = 0; i < static_cast<int>(machine.numa_nodes.size()); ++i) {
-    const NumaNode& node = machine.numa_nodes[i];
-    if (node.kind != MemoryKind::dram || cpus.empty() || !contains(node.cpus, cpus)) continue;
-    if (best < 0 || node.cpus.size() < machine.numa_nodes[best].cpus.size()) best = i;
-  }
-  return best;
+  return smallest_around(machine.numa_nodes, cpus, [](const NumaNode& node) { return node.kind == MemoryKind::dram; });
 }
 
 // Some machines (a few virtual ones) show processors, but no cores.
@@ -153,7 +146,7 @@ Result<Machine> Machine::read(const MachineSource& source) {
   machine.source = describe(source);
   // hwloc's own variables can make it show another machine where this one was asked for.
   machine.is_this_host = source.kind == MachineSource::Kind::this_host && hwloc_topology_is_thissystem(raw) != 0;
-  machine.host = info(hwloc_get_root_obj(raw), "HostName");
+  machine.host = info_of(hwloc_get_root_obj(raw), "HostName");
   machine.allowed = allowed_cpus(raw, machine.is_this_host);
   read_packages(raw, machine);
   read_numa_nodes(raw, machine);
@@ -185,6 +178,8 @@ int Machine::core_of(int cpu) const {
   const auto found = std::ranges::find_if(cores, [&](const Core& core) { return contains(core.cpus, cpu); });
   return found == cores.end() ? -1 : static_cast<int>(found - cores.begin());
 }
+
+int Machine::package_around(const CpuList& cpus) const { return smallest_around(packages, cpus); }
 
 int Machine::memory_node_of(int cpu) const {
   if (const int node = dram_around(*this, {cpu}); node >= 0) return node;

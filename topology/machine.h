@@ -120,11 +120,12 @@ struct Machine {
   // hwloc cannot read; a description that is none), unsupported (hwloc cannot read this host).
   static Result<Machine> read(const MachineSource& source);
 
-  // This host as TUTTI_TOPOLOGY_FILE or the kernel shows it is read once per process, by whoever asks first.
+  // This host, read once per process by whoever asks first.
   static const Result<Machine>& this_host();
 
   // Indices; -1 where there is none.
   int core_of(int cpu) const;
+  int package_around(const CpuList& cpus) const;  // the package that has all of them
   // The node whose memory a thread on `cpu` takes: the nearest DRAM; of a processor without a node of its own, the
   // first that takes any.
   int memory_node_of(int cpu) const;

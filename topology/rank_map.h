@@ -24,7 +24,7 @@ struct RankPlace {
   int32_t core = -1;
 
   std::string encode() const;
-  // Parsed from outside. Errors: invalid_argument.
+  // Parsed from outside. Errors: mismatch.
   static Result<RankPlace> decode(std::string_view bytes);
 };
 

@@ -35,10 +35,9 @@ const char* to_string(GidClass gid_class) {
     case GidClass::global_v2: return "global, RoCE v2";
     case GidClass::global_v1: return "global, RoCE v1 or InfiniBand";
     case GidClass::link_local_v2: return "link-local, RoCE v2";
-    case GidClass::link_local_v1: return "link-local, RoCE v1 or InfiniBand";
-    case GidClass::none: break;
+    case GidClass::link_local_v1: break;
   }
-  return "none";
+  return "link-local, RoCE v1 or InfiniBand";
 }
 
 std::vector<Gid> read_gids(const std::string& rdma, int port, const std::string& sysfs_root) {

@@ -14,8 +14,8 @@ struct Gid {
   std::string net;   // its net device
 };
 
-// How good a GID is for a peer on another network; higher is better, 0: it cannot be used.
-enum class GidClass { none, link_local_v1, global_v1, link_local_v2, global_v2 };
+// How good a GID is for a peer on another network; higher is better.
+enum class GidClass { link_local_v1, global_v1, link_local_v2, global_v2 };
 GidClass class_of(const Gid& gid);
 const char* to_string(GidClass gid_class);  // "global, RoCE v2"
 

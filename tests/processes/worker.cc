@@ -11,7 +11,7 @@
 //   worker repeat COUNT                        COUNT small all_reduces, then leaves
 //   worker wait SECONDS                        rank 0 comes late to a barrier; the others print the seconds of
 //                                              processor that they took to wait for it
-//   worker first_contact                       rank 1 sleeps for long after joining; a barrier with a limit of a second
+//   worker first_contact                       a barrier with a limit of a second, a second after joining
 //   worker no_descriptors                      the limit of descriptors is 0 when it leaves
 //   worker no_threads                          as a user who may have no more processes; joining must fail
 //   worker small_files BYTES                   no file may be longer when it joins
