@@ -1,8 +1,11 @@
 #include "topology/binding.h"
 
+#include <fmt/core.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <map>
 
 namespace tutti::internal {
 namespace {
@@ -48,14 +51,27 @@ Result<std::vector<CpuList>> bindings(const Machine& machine, BindUnit unit, int
   return unit == BindUnit::core ? bind_to_cores(*units, rank_count) : bind_to_units(*units, rank_count);
 }
 
-Result<std::vector<CpuList>> bindings_here(BindUnit unit, int rank_count) {
+Result<Machine> machine_to_bind_on(const std::string& topology_file) {
+  if (!topology_file.empty()) return Machine::this_host_by_file(topology_file);
   const Result<Machine>& machine = Machine::this_host();
-  if (!machine.ok()) return machine.status();
-  if (!machine.value().is_this_host)
-    return Status(Code::unsupported,
-                  "hwloc was told by its environment (HWLOC_XMLFILE, HWLOC_SYNTHETIC or HWLOC_FSROOT) to read another "
-                  "machine than this one: nothing can be bound");
-  return bindings(machine.value(), unit, rank_count);
+  if (machine.ok() && !machine.value().is_this_host)
+    return Status(Code::unsupported, fmt::format("{} makes hwloc show another machine than this: nothing can be bound",
+                                                 machine.value().source));
+  return machine;
+}
+
+std::string crowding(const Machine& machine, const std::vector<CpuList>& places) {
+  std::map<CpuList, size_t> on_place, on_cores;  // ranks; cores by their indices: threads of one core are one
+  for (const CpuList& place : places) ++on_place[place];
+  for (const auto& [place, ranks] : on_place) on_cores[cores_of(machine, place)] += ranks;
+  const auto is_crowded = [](const auto& entry) { return entry.second > entry.first.size(); };
+  const auto first = std::ranges::find_if(on_cores, is_crowded);
+  if (first == on_cores.end()) return "";
+  const auto& [cores, ranks] = *first;
+  const auto others = std::ranges::count_if(on_cores, is_crowded) - 1;
+  return fmt::format("{} ranks share {} core{} ({}){}", ranks, cores.size(), cores.size() == 1 ? "" : "s",
+                     to_string(cores),
+                     others > 0 ? fmt::format(", and so in {} more place{}", others, others == 1 ? "" : "s") : "");
 }
 
 Result<std::vector<CpuList>> allowed_units(const Machine& machine, BindUnit unit) {

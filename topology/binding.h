@@ -15,8 +15,12 @@ std::optional<BindUnit> parse_bind_unit(std::string_view text);
 
 // What rank i of `rank_count` is bound to, for each i. Errors: unsupported (no processor is allowed).
 Result<std::vector<CpuList>> bindings(const Machine& machine, BindUnit unit, int rank_count);
-// The same on this host, for real. Errors: unsupported (hwloc cannot read it, or was told to read another machine).
-Result<std::vector<CpuList>> bindings_here(BindUnit unit, int rank_count);
+// The machine to bind by in earnest: this host, or what `topology_file` (TUTTI_TOPOLOGY_FILE) says that it is, "" for
+// none. Errors: unsupported (hwloc cannot read it, or was told to read another machine), invalid_argument (the file).
+Result<Machine> machine_to_bind_on(const std::string& topology_file);
+
+// Where more ranks are bound than there are cores: "3 ranks share 2 cores (0-1)", by the cores' indices; "": nowhere.
+std::string crowding(const Machine& machine, const std::vector<CpuList>& places);
 
 // Its parts.
 

@@ -106,8 +106,8 @@ void add_nic(Machine& machine, Nic nic, const std::vector<std::string>& rdma) {
     nic.why_no_rdma = "it has no RDMA device";
     if (nic.nets.empty())
       nic.why_no_use =
-          "it has no net device and no RDMA device: its driver is not loaded, or it is a virtual function "
-          "that is handed to a guest";
+          "it shows no net device and no RDMA device: its driver is not loaded, it is a virtual function that is "
+          "handed to a guest, or its devices are in another network namespace";
     machine.nics.push_back(nic);
   }
   for (const std::string& name : rdma) {

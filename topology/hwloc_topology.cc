@@ -3,53 +3,49 @@
 #include <fmt/core.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <sstream>
+#include <filesystem>
+#include <system_error>
+
+#include "src/base/config_variable.h"
+#include "topology/topology_file.h"
 
 namespace tutti::internal {
 namespace {
 
-constexpr int kNewestXml = HWLOC_API_VERSION >> 16;
+namespace fs = std::filesystem;
 
-// hwloc's own answer to a bad file is "Invalid argument", and a line on stderr: we look first.
-Status check_xml(const std::string& path) {
-  const auto refuse = [&](const std::string& why) {
-    return Status(Code::invalid_argument, fmt::format("topology file {}: {}", path, why));
-  };
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return Status::system(Code::invalid_argument, fmt::format("topology file {}", path), errno);
-  std::ostringstream content;
-  content << file.rdbuf();
-  const std::string text = content.str();
-  if (text.empty()) return refuse("it is empty, or no regular file");
-  const size_t start = text.find("<topology");
-  if (start == std::string::npos) return refuse("it is no topology as hwloc writes it (no <topology> element)");
-  int major = 1, minor = 0;  // version 1 did not say so
-  const std::string element = text.substr(start, text.find('>', start) - start);
-  if (const size_t at = element.find("version=\""); at != std::string::npos)
-    std::sscanf(element.c_str() + at, "version=\"%d.%d", &major, &minor);
-  if (major > kNewestXml)
-    return refuse(
-        fmt::format("it is of XML version {}.{}, and hwloc {} reads up to version {}: write it with an lstopo of "
-                    "hwloc {}",
-                    major, minor, HWLOC_VERSION, kNewestXml, kNewestXml));
-  if (text.find("</topology>") == std::string::npos) return refuse("it is cut short (no </topology> at its end)");
-  return Status();
+// hwloc ends the process (assert) where this folder is there and holds nothing, as a sandbox may leave it.
+Status check_numa_folder() {
+  const fs::path root = foreign_variable("HWLOC_FSROOT");  // where hwloc looks instead
+  const fs::path folder = (root.empty() ? "/" : root) / "sys/devices/system/node";
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) return Status();
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename();
+    if (name == "online" || (name.starts_with("node") && name.find_first_of("0123456789") == 4)) return Status();
+  }
+  if (error) return Status();  // hwloc cannot look into it either
+  return Status(Code::unsupported, fmt::format("hwloc cannot read this machine: {} is empty", folder.string()));
+}
+
+Status set_file(hwloc_topology_t topology, const std::string& path) {
+  auto text = read_topology_file(path);
+  if (!text) return text.status();
+  if (hwloc_topology_set_xmlbuffer(topology, text->data(), static_cast<int>(text->size())) == 0) return Status();
+  return Status(Code::invalid_argument,
+                fmt::format("topology file {}: hwloc cannot read it as XML: its text is damaged", path));
 }
 
 Status set_source(hwloc_topology_t topology, const MachineSource& source) {
   switch (source.kind) {
     case MachineSource::Kind::this_host:
-      // hwloc reads PCI from sysfs itself: its plug-in for libpciaccess adds vendors' names, and loses memory each time.
+      TUTTI_RETURN_IF_ERROR(check_numa_folder());
+      // hwloc reads PCI from sysfs itself: its plug-in for libpciaccess adds vendors' names, and loses memory each
+      // time.
       hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "pci");
       return Status();
-    case MachineSource::Kind::xml_file:
-      TUTTI_RETURN_IF_ERROR(check_xml(source.text));
-      if (hwloc_topology_set_xml(topology, source.text.c_str()) == 0) return Status();
-      return Status(Code::invalid_argument,
-                    fmt::format("topology file {}: hwloc cannot read it as XML ({})", source.text, strerror(errno)));
+    case MachineSource::Kind::xml_file: return set_file(topology, source.text);
     case MachineSource::Kind::synthetic:
       if (hwloc_topology_set_synthetic(topology, source.text.c_str()) == 0) return Status();
       return Status(Code::invalid_argument,
@@ -74,7 +70,7 @@ Result<Topology> load_topology(const MachineSource& source) {
   if (source.kind == MachineSource::Kind::this_host)
     return Status::system(Code::unsupported, "hwloc cannot read this machine", errno);
   return Status(Code::invalid_argument, fmt::format("topology {}: hwloc cannot load it ({}): its text is damaged",
-                                                    source.text, strerror(errno)));
+                                                    source.text, std::strerror(errno)));
 }
 
 CpuList list_of(hwloc_const_bitmap_t set) {

@@ -1,9 +1,12 @@
 #include "topology/locality.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
+#include <tuple>
+
+#include "topology/rank_map.h"
 
 namespace tutti::internal {
 namespace {
@@ -50,10 +53,58 @@ const char* doubt(const Place& place) {
   return place.is_guessed ? " (guessed)" : "";
 }
 
-Status no_such(const std::string& text, const char* what, size_t count) {
-  return Status(Code::invalid_argument, count == 0 ? fmt::format("'{}': this machine has no {}", text, what)
-                                                   : fmt::format("'{}': this machine has {} {}, from {}:0 to {}:{}",
-                                                                 text, count, what, what, what, count - 1));
+// "core:0 to core:7; numa:0, numa:1; gpu:0 (cuda0)".
+std::string places_of(const Machine& machine) {
+  std::vector<std::string> cores, nodes, gpus;
+  if (!machine.cores.empty()) cores.emplace_back("core:0");
+  if (machine.cores.size() > 1) cores.push_back(fmt::format("core:{}", machine.cores.size() - 1));
+  for (const NumaNode& node : machine.numa_nodes) nodes.push_back(fmt::format("numa:{}", node.os_index));
+  for (const Gpu& gpu : machine.gpus) gpus.push_back(fmt::format("gpu:{} ({})", gpus.size(), gpu.name()));
+  const auto listed = [](const std::vector<std::string>& places, const char* none, const char* between) {
+    return places.empty() ? std::string(none) : fmt::format("{}", fmt::join(places, between));
+  };
+  return fmt::format("{}; {}; {}", listed(cores, "no core", " to "), listed(nodes, "no NUMA node", ", "),
+                     listed(gpus, "no GPU", ", "));
+}
+
+// Candidates of which neither is better.
+bool is_equal(const Machine& machine, const Candidate& one, const Candidate& other) {
+  const Nic &a = machine.nics[one.nic], &b = machine.nics[other.nic];
+  return one.hop == other.hop && one.is_slow == other.is_slow && a.gbytes() == b.gbytes() &&
+         a.why_no_rdma.empty() == b.why_no_rdma.empty();
+}
+
+std::vector<Candidate> rank_nics(const Machine& machine, const Place& from, NicUse use) {
+  double fastest = 0;
+  std::vector<Candidate> candidates;
+  for (int i = 0; i < static_cast<int>(machine.nics.size()); ++i) {
+    if (!is_usable(machine.nics[i], use)) continue;
+    candidates.push_back({i, hop_between(from, machine.nics[i].place), false});
+    fastest = std::max(fastest, machine.nics[i].gbytes());
+  }
+  const auto speed = [&](const Candidate& candidate) { return machine.nics[candidate.nic].gbytes(); };
+  for (Candidate& candidate : candidates)
+    candidate.is_slow = speed(candidate) > 0 && speed(candidate) < kSlowShare * fastest;
+  std::ranges::stable_sort(candidates, {}, [&](const Candidate& candidate) {
+    return std::tuple(candidate.is_slow, candidate.hop, -speed(candidate),
+                      !machine.nics[candidate.nic].why_no_rdma.empty());
+  });
+  return candidates;
+}
+
+const char* why_passed_over(const Machine& machine, const std::vector<Candidate>& candidates, size_t which,
+                            size_t equal_count) {
+  const Candidate &one = candidates[which], &best = candidates[0];
+  if (which < equal_count) return "as good, for other ranks";
+  if (one.is_slow) return "passed over, far slower than the fastest";
+  if (one.hop != best.hop) return "passed over, further away";
+  const bool is_as_fast = machine.nics[one.nic].gbytes() == machine.nics[best.nic].gbytes();
+  return is_as_fast ? "passed over, without RDMA" : "passed over, slower";
+}
+
+int choose(const Machine& machine, const std::vector<Candidate>& candidates, int local_rank) {
+  if (candidates.empty()) return -1;
+  return candidates[static_cast<size_t>(local_rank) % equals(machine, candidates)].nic;
 }
 
 }  // namespace
@@ -69,32 +120,29 @@ const char* to_string(Hop hop) {
   return "across";
 }
 
+NicUse use_of_ranks(const Machine& machine) {
+  const bool has_rdma = std::ranges::any_of(machine.nics, [](const Nic& nic) { return is_usable(nic, NicUse::rdma); });
+  return has_rdma ? NicUse::rdma : NicUse::any;
+}
+
 Result<Anchor> Anchor::parse(const std::string& text, const Machine& machine) {
   const size_t colon = text.find(':');
   const std::string kind = text.substr(0, colon), which = colon == std::string::npos ? "" : text.substr(colon + 1);
   int number = -1;
   const auto [end, error] = std::from_chars(which.data(), which.data() + which.size(), number);
   const bool is_number = error == std::errc() && end == which.data() + which.size() && number >= 0;
-  if (kind == "core" && is_number) {
-    if (number < static_cast<int>(machine.cores.size())) return Anchor{Kind::core, number};
-    return no_such(text, "core", machine.cores.size());
-  }
+  if (kind == "core" && is_number && number < static_cast<int>(machine.cores.size())) return Anchor{Kind::core, number};
   if (kind == "numa" && is_number) {
     const auto found = std::ranges::find(machine.numa_nodes, number, &NumaNode::os_index);
     if (found != machine.numa_nodes.end())
       return Anchor{Kind::numa, static_cast<int>(found - machine.numa_nodes.begin())};
-    std::string known;
-    for (const NumaNode& node : machine.numa_nodes) known += fmt::format(" numa:{}", node.os_index);
-    return Status(Code::invalid_argument,
-                  fmt::format("'{}': this machine has{}", text, known.empty() ? " no NUMA node" : known));
   }
   if (kind == "gpu" && !which.empty()) {
     const int gpu = is_number ? number : machine.find_gpu(which);
     if (gpu >= 0 && gpu < static_cast<int>(machine.gpus.size())) return Anchor{Kind::gpu, gpu};
-    return no_such(text, "gpu", machine.gpus.size());
   }
   return Status(Code::invalid_argument,
-                fmt::format("'{}' is no place: core:INDEX, numa:NUMBER, gpu:INDEX or gpu:NAME", text));
+                fmt::format("'{}' is no place of this machine: it has {}", text, places_of(machine)));
 }
 
 std::string to_string(const Anchor& anchor, const Machine& machine) {
@@ -108,38 +156,23 @@ std::string to_string(const Anchor& anchor, const Machine& machine) {
 }
 
 std::vector<Candidate> rank_nics(const Machine& machine, const Anchor& anchor, NicUse use) {
-  const Place from = place_of(machine, anchor);
-  double fastest = 0;
-  std::vector<Candidate> candidates;
-  for (int i = 0; i < static_cast<int>(machine.nics.size()); ++i) {
-    if (!is_usable(machine.nics[i], use)) continue;
-    candidates.push_back({i, hop_between(from, machine.nics[i].place), false});
-    fastest = std::max(fastest, machine.nics[i].gbytes());
-  }
-  const auto speed = [&](const Candidate& candidate) { return machine.nics[candidate.nic].gbytes(); };
-  for (Candidate& candidate : candidates)
-    candidate.is_slow = speed(candidate) > 0 && speed(candidate) < kSlowShare * fastest;
-  std::ranges::stable_sort(candidates, [&](const Candidate& one, const Candidate& other) {
-    if (one.is_slow != other.is_slow) return other.is_slow;
-    if (one.hop != other.hop) return one.hop < other.hop;
-    return speed(one) > speed(other);
-  });
-  return candidates;
+  return rank_nics(machine, place_of(machine, anchor), use);
 }
 
 size_t equals(const Machine& machine, const std::vector<Candidate>& candidates) {
   size_t count = 0;
-  while (count < candidates.size() && candidates[count].hop == candidates[0].hop &&
-         candidates[count].is_slow == candidates[0].is_slow &&
-         machine.nics[candidates[count].nic].gbytes() == machine.nics[candidates[0].nic].gbytes())
-    ++count;
+  while (count < candidates.size() && is_equal(machine, candidates[count], candidates[0])) ++count;
   return count;
 }
 
 int choose_nic(const Machine& machine, const Anchor& anchor, NicUse use, int local_rank) {
-  const auto candidates = rank_nics(machine, anchor, use);
-  if (candidates.empty()) return -1;
-  return candidates[static_cast<size_t>(local_rank) % equals(machine, candidates)].nic;
+  return choose(machine, rank_nics(machine, anchor, use), local_rank);
+}
+
+int choose_nic(const Machine& machine, const CpuList& cpus, NicUse use, int local_rank) {
+  const RankPlace rank = place_on(machine, cpus);
+  const Place from{.cpus = cpus, .package = rank.package, .numa = rank.numa, .bridges = {}};
+  return choose(machine, rank_nics(machine, from, use), local_rank);
 }
 
 std::vector<Rail> rails(const Machine& machine, const Anchor& anchor, NicUse use, int local_rank) {
@@ -162,28 +195,24 @@ std::vector<Rail> rails(const Machine& machine, const Anchor& anchor, NicUse use
 
 std::string explain(const Machine& machine, const Anchor& anchor, NicUse use, int local_rank) {
   const auto candidates = rank_nics(machine, anchor, use);
-  const int chosen = choose_nic(machine, anchor, use, local_rank);
+  const int chosen = choose(machine, candidates, local_rank);
   const size_t equal = equals(machine, candidates);
-  std::string text = fmt::format("{}, local rank {}, for {}:\n", to_string(anchor, machine), local_rank,
-                                 use == NicUse::rdma ? "RDMA" : "any network");
+  std::string text = fmt::format("{}, local rank {}, {}:\n", to_string(anchor, machine), local_rank,
+                                 use == NicUse::rdma ? "for RDMA (what tutti uses between nodes)" : "for any network");
   const auto line = [&](const Candidate& candidate, const std::string& verdict) {
     const Nic& nic = machine.nics[candidate.nic];
-    text += fmt::format("  {}: {}: {}{}, {}{}\n", nic.name(), verdict, to_string(candidate.hop), doubt(nic.place),
+    text += fmt::format("  {}: {}: {}{}, {}{}\n", nic.all_names(), verdict, to_string(candidate.hop), doubt(nic.place),
                         speed_of(nic), nic.placed_by.empty() ? "" : ", placed by " + nic.placed_by);
   };
-  if (chosen < 0) text += "  no device: what is not passed over for a reason below does not exist\n";
+  if (candidates.empty())
+    text += machine.nics.empty() ? "  this machine shows no network device\n" : "  none of its devices is usable:\n";
   for (const Candidate& candidate : candidates)
     if (candidate.nic == chosen)
       line(candidate, equal > 1 ? fmt::format("taken, one of {} equals, by local rank", equal) : "taken");
-  for (size_t i = 0; i < candidates.size(); ++i) {
-    if (candidates[i].nic == chosen) continue;
-    line(candidates[i], i < equal                                ? "as good, for other ranks"
-                        : candidates[i].is_slow                  ? "passed over, far slower than the fastest"
-                        : candidates[i].hop != candidates[0].hop ? "passed over, further away"
-                                                                 : "passed over, slower");
-  }
+  for (size_t i = 0; i < candidates.size(); ++i)
+    if (candidates[i].nic != chosen) line(candidates[i], why_passed_over(machine, candidates, i, equal));
   for (const Nic& nic : machine.nics)
-    if (!is_usable(nic, use)) text += fmt::format("  {}: not usable: {}\n", nic.name(), why_not(nic));
+    if (!is_usable(nic, use)) text += fmt::format("  {}: not usable: {}\n", nic.all_names(), why_not(nic));
   return text;
 }
 

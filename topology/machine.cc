@@ -1,9 +1,11 @@
 #include "topology/machine.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
+#include "src/base/config_variable.h"
 #include "topology/hwloc_topology.h"
 #include "topology/sysfs.h"
 
@@ -127,13 +129,35 @@ CpuList allowed_cpus(hwloc_topology_t topology, bool is_this_host) {
   return intersection(allowed, list_of(mine.get()));
 }
 
-std::string describe(const MachineSource& source) {
+// Whether the kernel said what processors there are. Where /sys is hidden hwloc asks them themselves, and makes numbers
+// of packages, cores and memory up.
+bool is_told_by_kernel(hwloc_topology_t topology) {
+  const hwloc_obj_t root = hwloc_get_root_obj(topology);
+  return std::any_of(root->infos, root->infos + root->infos_count, [](const hwloc_info_s& info) {
+    return std::string_view(info.name) == "Backend" && std::string_view(info.value) == "Linux";
+  });
+}
+
+void forget_numbers(Machine& machine) {
+  machine.source += ", whose /sys is hidden";
+  for (Package& package : machine.packages) package.os_index = -1;
+  for (Core& core : machine.cores) core.os_index = -1;
+}
+
+// hwloc's variable that makes it show another machine where this one was asked for, in the order in which it looks.
+std::string misleading_variable() {
+  for (const char* name : {"HWLOC_FSROOT", "HWLOC_CPUID_PATH", "HWLOC_SYNTHETIC", "HWLOC_XMLFILE", "HWLOC_THISSYSTEM"})
+    if (const std::string value = foreign_variable(name); !value.empty()) return fmt::format("{}={}", name, value);
+  return "hwloc";
+}
+
+std::string describe(const MachineSource& source, bool is_this_host) {
   switch (source.kind) {
     case MachineSource::Kind::xml_file: return "file " + source.text;
     case MachineSource::Kind::synthetic: return "synthetic " + source.text;
     case MachineSource::Kind::this_host: break;
   }
-  return "this host";
+  return is_this_host ? "this host" : misleading_variable();
 }
 
 }  // namespace
@@ -143,9 +167,8 @@ Result<Machine> Machine::read(const MachineSource& source) {
   if (!topology) return topology.status();
   const hwloc_topology_t raw = topology->get();
   Machine machine;
-  machine.source = describe(source);
-  // hwloc's own variables can make it show another machine where this one was asked for.
   machine.is_this_host = source.kind == MachineSource::Kind::this_host && hwloc_topology_is_thissystem(raw) != 0;
+  machine.source = describe(source, machine.is_this_host);
   machine.host = info_of(hwloc_get_root_obj(raw), "HostName");
   machine.allowed = allowed_cpus(raw, machine.is_this_host);
   read_packages(raw, machine);
@@ -156,12 +179,33 @@ Result<Machine> Machine::read(const MachineSource& source) {
   guess_memory_kinds(machine);
   join_to_memory(machine);
   if (machine.is_this_host) add_facts_of_sysfs(machine);
+  if (machine.is_this_host && !is_told_by_kernel(raw)) forget_numbers(machine);
   return machine;
 }
 
 const Result<Machine>& Machine::this_host() {
   static const Result<Machine> machine = read(MachineSource());
   return machine;
+}
+
+Result<Machine> Machine::this_host_by_file(const std::string& path) {
+  constexpr const char* kSetting = "TUTTI_TOPOLOGY_FILE";
+  auto machine = read({MachineSource::Kind::xml_file, path});
+  if (!machine) return Status(machine.status().code(), fmt::format("{}: {}", kSetting, machine.status().message()));
+  const CpuList own = own_cpus(), known = machine->all_cpus();
+  if (!contains(known, own))
+    return Status(
+        Code::invalid_argument,
+        fmt::format("{}: topology file {} is of another machine than this: it has the processors {}, and this "
+                    "process may use {}",
+                    kSetting, path, to_string(known), to_string(own)));
+  if (!own.empty()) machine->allowed = own;
+  machine->source += fmt::format(" ({})", kSetting);
+  return machine;
+}
+
+std::string Nic::all_names() const {
+  return rdma.empty() || nets.empty() ? name() : fmt::format("{} ({})", rdma, fmt::join(nets, " "));
 }
 
 std::string Nic::name() const {
@@ -177,6 +221,13 @@ double Nic::gbytes() const {
 int Machine::core_of(int cpu) const {
   const auto found = std::ranges::find_if(cores, [&](const Core& core) { return contains(core.cpus, cpu); });
   return found == cores.end() ? -1 : static_cast<int>(found - cores.begin());
+}
+
+CpuList Machine::all_cpus() const {
+  CpuList all;
+  for (const Core& core : cores) all.insert(all.end(), core.cpus.begin(), core.cpus.end());
+  std::ranges::sort(all);
+  return all;
 }
 
 int Machine::package_around(const CpuList& cpus) const { return smallest_around(packages, cpus); }
@@ -198,6 +249,13 @@ int Machine::find_gpu(const std::string& name) const {
   const auto found = std::ranges::find_if(
       gpus, [&](const Gpu& gpu) { return gpu.pci == name || std::ranges::count(gpu.names, name) > 0; });
   return found == gpus.end() ? -1 : static_cast<int>(found - gpus.begin());
+}
+
+std::vector<int> cores_of(const Machine& machine, const CpuList& cpus) {
+  std::vector<int> found;
+  for (int i = 0; i < static_cast<int>(machine.cores.size()); ++i)
+    if (!intersection(machine.cores[i].cpus, cpus).empty()) found.push_back(i);
+  return found;
 }
 
 const char* to_string(MemoryKind kind) {

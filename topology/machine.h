@@ -13,7 +13,7 @@
 namespace tutti::internal {
 
 struct Package {
-  int os_index = 0;
+  int os_index = 0;   // -1: unknown
   std::string model;  // "" where it is unknown
   CpuList cpus;
 };
@@ -27,7 +27,7 @@ enum class MemoryKind {
 
 struct NumaNode {
   int os_index = 0;
-  uint64_t memory_bytes = 0;
+  uint64_t memory_bytes = 0;  // 0: unknown, or none
   MemoryKind kind = MemoryKind::dram;
   bool kind_is_guessed = false;
   CpuList cpus;  // those it is near to; of a node without processors, those of the part of the machine it hangs in
@@ -43,7 +43,7 @@ struct L3Domain {
 
 // The numbers are indices into the machine's lists; -1 where there is none.
 struct Core {
-  int os_index = 0;
+  int os_index = 0;  // -1: unknown
   CpuList cpus;
   int package = -1;
   int numa = -1;  // the DRAM node next to it
@@ -82,7 +82,8 @@ struct Nic {
   std::string why_no_rdma;  // "" where RDMA (reliable connections by verbs) is to be had
   std::string why_no_use;   // "" where it has any device that a program can use
 
-  std::string name() const;  // the shortest by which people know it: RDMA, else net, else PCI
+  std::string name() const;       // the shortest by which people know it: RDMA, else net, else PCI
+  std::string all_names() const;  // of its devices: "mlx4_0 (ib0)"
   // What it can move, GB/s: the narrower of its PCI link and its port; 0 where neither is known.
   double gbytes() const;
 };
@@ -104,8 +105,10 @@ struct MachineSource {
 };
 
 struct Machine {
-  std::string host;    // its name
-  std::string source;  // "this host", "file machine.xml", "synthetic package:2 core:4"
+  std::string host;  // its name
+  // "this host", "file machine.xml", "synthetic package:2 core:4"; where a variable of hwloc's makes it show another
+  // machine than this, that: "HWLOC_SYNTHETIC=core:4".
+  std::string source;
   bool is_this_host = false;
   CpuList allowed;  // what this process may use (its cgroup and its affinity); of another machine, what that allows
   std::vector<Package> packages;
@@ -123,15 +126,23 @@ struct Machine {
   // This host, read once per process by whoever asks first.
   static const Result<Machine>& this_host();
 
+  // What TUTTI_TOPOLOGY_FILE says that this host is; what may be used is what the calling thread may. Errors: those of
+  // read, and invalid_argument where the thread may use processors that the file does not have.
+  static Result<Machine> this_host_by_file(const std::string& path);
+
   // Indices; -1 where there is none.
   int core_of(int cpu) const;
   int package_around(const CpuList& cpus) const;  // the package that has all of them
+  CpuList all_cpus() const;
   // The node whose memory a thread on `cpu` takes: the nearest DRAM; of a processor without a node of its own, the
   // first that takes any.
   int memory_node_of(int cpu) const;
   int find_nic(const std::string& name) const;  // by RDMA, net or PCI name
   int find_gpu(const std::string& name) const;
 };
+
+// The indices of the cores that these processors are of, ascending.
+std::vector<int> cores_of(const Machine& machine, const CpuList& cpus);
 
 const char* to_string(MemoryKind kind);
 

@@ -10,11 +10,16 @@ using nlohmann::json;
 json known(double value) { return value > 0 ? json(value) : json(nullptr); }
 json known(const std::string& text) { return text.empty() ? json(nullptr) : json(text); }
 
+json index_json(int index) { return index < 0 ? json(nullptr) : json(index); }
+
 // An index as the number that people know the thing by.
 template <class Part>
 json os_index(const std::vector<Part>& parts, int index) {
-  return index < 0 ? json(nullptr) : json(parts[static_cast<size_t>(index)].os_index);
+  return index < 0 ? json(nullptr) : index_json(parts[static_cast<size_t>(index)].os_index);
 }
+
+// Files, hosts and devices may have any bytes as names; JSON may not.
+json valid(const json& value) { return json::parse(value.dump(-1, ' ', false, json::error_handler_t::replace)); }
 
 json place_json(const Machine& machine, const Place& place) {
   return {{"package", os_index(machine.packages, place.package)},
@@ -52,12 +57,13 @@ json to_json(const Machine& machine) {
   json result = summary_json(machine);
   result["packages"] = json::array();
   for (const Package& package : machine.packages)
-    result["packages"].push_back(
-        {{"os_index", package.os_index}, {"model", known(package.model)}, {"cpus", to_string(package.cpus)}});
+    result["packages"].push_back({{"os_index", index_json(package.os_index)},
+                                  {"model", known(package.model)},
+                                  {"cpus", to_string(package.cpus)}});
   result["numa_nodes"] = json::array();
   for (const NumaNode& node : machine.numa_nodes)
     result["numa_nodes"].push_back({{"os_index", node.os_index},
-                                    {"memory_bytes", node.memory_bytes},
+                                    {"memory_bytes", node.memory_bytes > 0 ? json(node.memory_bytes) : json(nullptr)},
                                     {"kind", to_string(node.kind)},
                                     {"kind_is_guessed", node.kind_is_guessed},
                                     {"takes_host_memory", node.takes_host_memory()},
@@ -67,11 +73,11 @@ json to_json(const Machine& machine) {
     result["l3_domains"].push_back({{"cache_bytes", l3.cache_bytes}, {"cpus", to_string(l3.cpus)}});
   result["cores"] = json::array();
   for (const Core& core : machine.cores)
-    result["cores"].push_back({{"os_index", core.os_index},
+    result["cores"].push_back({{"os_index", index_json(core.os_index)},
                                {"cpus", to_string(core.cpus)},
                                {"package", os_index(machine.packages, core.package)},
                                {"numa_node", os_index(machine.numa_nodes, core.numa)},
-                               {"l3_domain", core.l3 < 0 ? json(nullptr) : json(core.l3)}});
+                               {"l3_domain", index_json(core.l3)}});
   result["nics"] = json::array();
   for (const Nic& nic : machine.nics) result["nics"].push_back(nic_json(machine, nic));
   result["gpus"] = json::array();
@@ -82,7 +88,7 @@ json to_json(const Machine& machine) {
                               {"names", gpu.names},
                               {"place", place_json(machine, gpu.place)}});
   result["displays"] = machine.displays;
-  return result;
+  return valid(result);
 }
 
 json summary_json(const Machine& machine) {
@@ -90,16 +96,16 @@ json summary_json(const Machine& machine) {
   for (const Nic& nic : machine.nics)
     if (nic.why_no_use.empty()) nics.push_back(nic.name());
   for (const Gpu& gpu : machine.gpus) gpus.push_back(gpu.name());
-  return {{"host", known(machine.host)},
-          {"source", machine.source},
-          {"allowed", to_string(machine.allowed)},
-          {"package_count", machine.packages.size()},
-          {"numa_node_count", machine.numa_nodes.size()},
-          {"l3_domain_count", machine.l3_domains.size()},
-          {"core_count", machine.cores.size()},
-          {"model", machine.packages.empty() ? json(nullptr) : known(machine.packages.front().model)},
-          {"nic_names", nics},
-          {"gpu_names", gpus}};
+  return valid({{"host", known(machine.host)},
+                {"source", machine.source},
+                {"allowed", to_string(machine.allowed)},
+                {"package_count", machine.packages.size()},
+                {"numa_node_count", machine.numa_nodes.size()},
+                {"l3_domain_count", machine.l3_domains.size()},
+                {"core_count", machine.cores.size()},
+                {"model", machine.packages.empty() ? json(nullptr) : known(machine.packages.front().model)},
+                {"nic_names", nics},
+                {"gpu_names", gpus}});
 }
 
 }  // namespace tutti::internal

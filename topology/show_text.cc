@@ -1,4 +1,4 @@
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -24,15 +24,13 @@ std::string counted(size_t count, const std::string& what) {
 }
 
 std::string joined(const std::vector<std::string>& parts, const char* between) {
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : between) + part;
-  return text;
+  return fmt::format("{}", fmt::join(parts, between));
 }
 
 std::string place_text(const Machine& machine, const Place& place) {
   std::vector<std::string> parts;
   if (place.numa >= 0) parts.push_back(fmt::format("NUMA node {}", machine.numa_nodes[place.numa].os_index));
-  if (place.package >= 0) parts.push_back(fmt::format("package {}", machine.packages[place.package].os_index));
+  if (place.package >= 0) parts.push_back(title_of(machine.packages[place.package]));
   if (parts.empty()) parts.emplace_back("place unknown");
   if (place.is_guessed) parts.emplace_back("guessed");
   return joined(parts, ", ");
@@ -53,9 +51,16 @@ std::string allowed_of(const Machine& machine, const Part& part) {
 }
 
 std::string node_line(const Machine& machine, const NumaNode& node) {
-  return fmt::format("NUMA node {}: {} {}{}, PUs {}{}\n", node.os_index, bytes_text(node.memory_bytes),
-                     to_string(node.kind), node.kind_is_guessed ? " (guessed)" : "",
+  return fmt::format("{}{}, PUs {}{}\n", title_of(node), node.kind_is_guessed ? " (guessed)" : "",
                      node.cpus.empty() ? "none" : to_string(node.cpus), allowed_of(machine, node));
+}
+
+std::string gpu_line(const Machine& machine, const Gpu& gpu) {
+  std::vector<std::string> parts{gpu.name() + ":"};
+  if (gpu.name() != gpu.pci) parts.push_back(gpu.pci + ";");
+  if (!gpu.model.empty()) parts.push_back(gpu.model + ";");
+  parts.push_back(place_text(machine, gpu.place));
+  return fmt::format("GPU {}\n", joined(parts, " "));
 }
 
 // Below a package: what lies within it, indented.
@@ -63,7 +68,7 @@ std::string package_text(const Machine& machine, int index) {
   const Package& package = machine.packages[index];
   const auto cores = std::ranges::count(machine.cores, index, &Core::package);
   std::string text = fmt::format(
-      "  package {}: {}{}, PUs {}{}\n", package.os_index, counted(static_cast<size_t>(cores), "core"),
+      "  {}: {}{}, PUs {}{}\n", title_of(package), counted(static_cast<size_t>(cores), "core"),
       package.model.empty() ? "" : ", " + package.model, to_string(package.cpus), allowed_of(machine, package));
   const auto is_inside = [&](const CpuList& cpus) { return !cpus.empty() && contains(package.cpus, cpus); };
   for (const NumaNode& node : machine.numa_nodes)
@@ -73,22 +78,28 @@ std::string package_text(const Machine& machine, int index) {
   for (const Nic& nic : machine.nics)
     if (nic.place.package == index) text += "    NIC " + device_text(machine, nic);
   for (const Gpu& gpu : machine.gpus)
-    if (gpu.place.package == index)
-      text += fmt::format("    GPU {}: {}; {}; {}\n", gpu.name(), gpu.pci, gpu.model, place_text(machine, gpu.place));
+    if (gpu.place.package == index) text += "    " + gpu_line(machine, gpu);
   return text;
 }
 
 std::string headline(const Machine& machine) {
-  CpuList all;
-  for (const Core& core : machine.cores) all.insert(all.end(), core.cpus.begin(), core.cpus.end());
   return fmt::format("{} ({}): {}, {}, {}, {}; {} of {} allowed ({})\n",
                      machine.host.empty() ? "machine" : machine.host, machine.source,
                      counted(machine.packages.size(), "package"), counted(machine.numa_nodes.size(), "NUMA node"),
                      counted(machine.l3_domains.size(), "L3 domain"), counted(machine.cores.size(), "core"),
-                     machine.allowed.size(), counted(all.size(), "PU"), to_string(machine.allowed));
+                     machine.allowed.size(), counted(machine.all_cpus().size(), "PU"), to_string(machine.allowed));
 }
 
 }  // namespace
+
+std::string title_of(const Package& package) {
+  return package.os_index < 0 ? "package without a number" : fmt::format("package {}", package.os_index);
+}
+
+std::string title_of(const NumaNode& node) {
+  if (node.memory_bytes == 0) return fmt::format("NUMA node {}: no memory shown", node.os_index);
+  return fmt::format("NUMA node {}: {} {}", node.os_index, bytes_text(node.memory_bytes), to_string(node.kind));
+}
 
 std::string device_text(const Machine& machine, const Nic& nic) {
   std::vector<std::string> parts;
@@ -109,10 +120,10 @@ std::string device_text(const Machine& machine, const Nic& nic) {
 std::string summary_text(const Machine& machine) {
   std::string text = headline(machine);
   for (const Package& package : machine.packages)
-    if (!package.model.empty()) text += fmt::format("  package {}: {}\n", package.os_index, package.model);
+    if (!package.model.empty()) text += fmt::format("  {}: {}\n", title_of(package), package.model);
   for (const Nic& nic : machine.nics)
     if (nic.why_no_use.empty())
-      text += fmt::format("  NIC {}: {}, {}{}\n", nic.name(), place_text(machine, nic.place), speed_text(nic),
+      text += fmt::format("  NIC {}: {}, {}{}\n", nic.all_names(), place_text(machine, nic.place), speed_text(nic),
                           nic.why_no_rdma.empty() ? ", RDMA" : "");
   for (const Gpu& gpu : machine.gpus) text += fmt::format("  GPU {}: {}\n", gpu.name(), place_text(machine, gpu.place));
   return text;
@@ -130,7 +141,7 @@ std::string to_text(const Machine& machine) {
   for (const Nic& nic : machine.nics)
     if (nic.place.package < 0) text += "  NIC " + device_text(machine, nic);
   for (const Gpu& gpu : machine.gpus)
-    if (gpu.place.package < 0) text += fmt::format("  GPU {}: {}; {}; place unknown\n", gpu.name(), gpu.pci, gpu.model);
+    if (gpu.place.package < 0) text += "  " + gpu_line(machine, gpu);
   for (const std::string& display : machine.displays) text += fmt::format("  display {}: no GPU\n", display);
   return text;
 }

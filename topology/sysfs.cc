@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <system_error>
+
+#include "src/base/first_line.h"
 
 namespace tutti::internal {
 namespace {
@@ -22,12 +23,7 @@ class Sysfs {
   explicit Sysfs(fs::path root) : root_(std::move(root)) {}
 
   // The file's first line; "" where there is none.
-  std::string line(const fs::path& file) const {
-    std::string text;
-    std::ifstream stream(root_ / file);
-    std::getline(stream, text);
-    return text;
-  }
+  std::string line(const fs::path& file) const { return first_line(root_ / file); }
   double number(const fs::path& file) const { return std::strtod(line(file).c_str(), nullptr); }
   // Names in the folder, sorted; none where there is no such folder.
   std::vector<std::string> names(const fs::path& folder) const {

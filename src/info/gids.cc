@@ -3,32 +3,31 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
+#include <optional>
 #include <system_error>
+
+#include "src/base/first_line.h"
 
 namespace tutti::internal {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string first_line(const fs::path& file) {
-  std::string text;
-  std::ifstream stream(file);
-  std::getline(stream, text);
-  return text;
-}
-
-bool is_zero(const std::string& gid) {
-  return std::ranges::all_of(gid, [](char letter) { return letter == '0' || letter == ':'; });
+// Eight groups of four digits, always. Nothing where the text is none.
+std::optional<GidBytes> parse_gid(const std::string& text) {
+  constexpr size_t kDigits = 39;
+  GidBytes gid{};
+  if (text.size() != kDigits) return std::nullopt;
+  for (size_t i = 0; i < gid.size(); ++i) {
+    const char* digits = text.data() + 2 * i + i / 2;
+    if (std::from_chars(digits, digits + 2, gid[i], 16).ptr != digits + 2) return std::nullopt;
+  }
+  return gid;
 }
 
 }  // namespace
 
-GidClass class_of(const Gid& gid) {
-  const bool link_local = gid.text.starts_with("fe80:");
-  if (gid.type == "RoCE v2") return link_local ? GidClass::link_local_v2 : GidClass::global_v2;
-  return link_local ? GidClass::link_local_v1 : GidClass::global_v1;
-}
+GidClass class_of(const Gid& gid) { return class_of(parse_gid(gid.text).value_or(GidBytes{}), gid.type == "RoCE v2"); }
 
 const char* to_string(GidClass gid_class) {
   switch (gid_class) {
@@ -49,7 +48,8 @@ std::vector<Gid> read_gids(const std::string& rdma, int port, const std::string&
     Gid gid;
     if (std::from_chars(name.data(), name.data() + name.size(), gid.index).ec != std::errc()) continue;
     gid.text = first_line(entry->path());
-    if (gid.text.empty() || is_zero(gid.text)) continue;
+    const auto bytes = parse_gid(gid.text);
+    if (!bytes || is_nowhere(*bytes)) continue;
     gid.type = first_line(folder / "gid_attrs/types" / name);
     gid.net = first_line(folder / "gid_attrs/ndevs" / name);
     gids.push_back(gid);
@@ -59,7 +59,8 @@ std::vector<Gid> read_gids(const std::string& rdma, int port, const std::string&
 }
 
 int choose_gid(const std::vector<Gid>& gids) {
-  const auto best = std::ranges::max_element(gids, {}, class_of);  // the first of equals
+  const auto class_of_one = [](const Gid& gid) { return class_of(gid); };
+  const auto best = std::ranges::max_element(gids, {}, class_of_one);  // the first of equals
   return best == gids.end() ? -1 : static_cast<int>(best - gids.begin());
 }
 

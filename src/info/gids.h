@@ -1,9 +1,11 @@
-// The addresses (GIDs) of an RDMA device's port as the kernel shows them, and the one to take for a peer that is
-// reached by routing.
+// The addresses (GIDs) of an RDMA device's port as the kernel shows them, and the one that the verbs transport takes
+// where the peer has the like: with a peer at hand, it first looks for one on the peer's subnet.
 #pragma once
 
 #include <string>
 #include <vector>
+
+#include "src/base/gid.h"
 
 namespace tutti::internal {
 
@@ -14,12 +16,10 @@ struct Gid {
   std::string net;   // its net device
 };
 
-// How good a GID is for a peer on another network; higher is better.
-enum class GidClass { link_local_v1, global_v1, link_local_v2, global_v2 };
 GidClass class_of(const Gid& gid);
 const char* to_string(GidClass gid_class);  // "global, RoCE v2"
 
-// Entries that are not empty. The table may have holes.
+// Entries that a peer could use. The table may have holes.
 std::vector<Gid> read_gids(const std::string& rdma, int port, const std::string& sysfs_root = "/sys");
 
 // The position in `gids` of the one to take; -1: none.

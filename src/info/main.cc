@@ -1,45 +1,46 @@
 // tutti-info: what tutti sees of this machine, of its devices and of its settings, and why it chooses as it does.
 #include <fmt/core.h>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "src/info/options.h"
 #include "src/info/report.h"
-#include "topology/show.h"
+#include "src/info/whole_file.h"
 
 namespace {
 
 using namespace tutti::internal;
 
-int fail(const std::string& message) {
-  std::fputs(fmt::format("tutti-info: {}\n", message).c_str(), stderr);
-  return kExitInfoFailed;
-}
+void warn(const std::string& message) { std::fputs(fmt::format("tutti-info: warning: {}\n", message).c_str(), stderr); }
 
-int say(const std::string& text) {
-  if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return 0;
-  return fail(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
+// Of the settings, --xml and --synthetic: the machine that was meant.
+Result<Machine> wanted_machine(const InfoOptions& options, const Config& config) {
+  if (options.source.kind != MachineSource::Kind::this_host) return Machine::read(options.source);
+  if (!config.topology_file().empty()) return Machine::this_host_by_file(config.topology_file());
+  const Result<Machine>& machine = Machine::this_host();
+  if (machine.ok() && !machine.value().is_this_host)
+    warn(fmt::format("{} makes hwloc show another machine than this", machine.value().source));
+  return machine;
 }
 
 int draw(const Machine& machine, const InfoOptions& options) {
-  std::vector<DrawnRank> ranks;
+  Placing placing;
   if (options.ranks > 0) {
     auto placed = place_ranks(machine, options.ranks, options.bind);
     if (!placed) return fail(placed.status().message());
-    ranks = std::move(*placed);
+    placing = std::move(*placed);
   }
-  std::ofstream file(options.svg, std::ios::binary | std::ios::trunc);
-  file << to_svg(machine, ranks);
-  file.close();
-  return file ? 0 : fail(fmt::format("cannot write {}: {}", options.svg, std::strerror(errno)));
+  if (!placing.crowding.empty()) warn(placing.crowding);
+  const std::string svg = to_svg(machine, placing.ranks);
+  if (options.svg == "-") return say(svg);
+  const Status written = write_whole_file(options.svg, svg);
+  return written.ok() ? 0 : fail(written.message());
 }
 
 int explain_place(const Machine& machine, const InfoOptions& options) {
   const auto anchor = Anchor::parse(options.explain, machine);
-  if (!anchor) return fail(anchor.status().message());
+  if (!anchor) return fail_usage("--explain: " + anchor.status().message());
   std::string text = explain(machine, anchor.value(), NicUse::rdma, options.local_rank);
   text += explain(machine, anchor.value(), NicUse::any, options.local_rank);
   return say(text);
@@ -62,9 +63,6 @@ int main(int argc, char** argv) {
   auto config = Config::load({});
   if (!config) return fail(config.status().message());
   if (options.config) return say(config_text(*config));
-  if (options.source.kind == MachineSource::Kind::this_host && !config->topology_file().empty())
-    options.source = {MachineSource::Kind::xml_file, config->topology_file()};
-  const auto machine = Machine::read(options.source);
-  if (!machine) return fail(machine.status().message());
-  return show(machine.value(), options);
+  const auto machine = wanted_machine(options, *config);
+  return machine ? show(machine.value(), options) : fail(machine.status().message());
 }

@@ -39,17 +39,21 @@ std::string devices_report(const Machine& machine) {
   return text.empty() ? "no network device\n" : text;
 }
 
-Result<std::vector<DrawnRank>> place_ranks(const Machine& machine, int ranks, const std::string& unit) {
+Result<Placing> place_ranks(const Machine& machine, int ranks, const std::string& unit) {
+  const bool is_bound = unit != "none";
   const auto parsed = parse_bind_unit(unit);
-  if (!parsed) return Status(Code::invalid_argument, fmt::format("'{}' is no unit to bind to", unit));
-  auto places = bindings(machine, *parsed, ranks);
+  if (is_bound && !parsed) return Status(Code::invalid_argument, fmt::format("'{}' is no unit to bind to", unit));
+  auto places = is_bound ? bindings(machine, *parsed, ranks)
+                         : Result(std::vector<CpuList>(static_cast<size_t>(ranks), machine.allowed));
   if (!places) return places.status();
-  std::vector<DrawnRank> drawn;
+  Placing placing;
+  const NicUse use = use_of_ranks(machine);
   for (int rank = 0; rank < ranks; ++rank) {
-    const int core = machine.core_of((*places)[rank].front());
-    drawn.push_back({core, core < 0 ? -1 : choose_nic(machine, {Anchor::Kind::core, core}, NicUse::any, rank)});
+    const CpuList& place = (*places)[rank];
+    placing.ranks.push_back({cores_of(machine, place), choose_nic(machine, place, use, rank)});
   }
-  return drawn;
+  if (is_bound) placing.crowding = crowding(machine, *places);
+  return placing;
 }
 
 }  // namespace tutti::internal

@@ -15,7 +15,13 @@ std::string config_text(const Config& config);
 // The network devices, each with its GIDs where the kernel shows them.
 std::string devices_report(const Machine& machine);
 
-// Where tutti-run would bind `ranks` ranks, and the device of each. Errors: invalid_argument, unsupported.
-Result<std::vector<DrawnRank>> place_ranks(const Machine& machine, int ranks, const std::string& unit);
+struct Placing {
+  std::vector<DrawnRank> ranks;
+  std::string crowding;  // where ranks outnumber cores
+};
+
+// Where tutti-run would bind `ranks` ranks, and the device of each. `unit`: as tutti-run --bind takes it. Errors:
+// invalid_argument, unsupported.
+Result<Placing> place_ranks(const Machine& machine, int ranks, const std::string& unit);
 
 }  // namespace tutti::internal

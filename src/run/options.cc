@@ -4,12 +4,16 @@
 #include <tutti/tutti.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <cstring>
 #include <memory>
+#include <sstream>
 
 #include "src/base/config.h"
 #include "src/run/environment.h"
+#include "src/run/say.h"
 
 namespace tutti::internal {
 namespace {
@@ -54,6 +58,15 @@ void say_usage_error(const std::string& message) {
   std::fputs(fmt::format("tutti-run: {}\nTry 'tutti-run --help'.\n", message).c_str(), stderr);
 }
 
+// Help or version. Where it cannot be written it is a failure like any other of the launcher's.
+int say_on_request(const CLI::App& app, const CLI::Success& success) {
+  std::ostringstream text;
+  app.exit(success, text, text);
+  if (std::fputs(text.str().c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return 0;
+  print_error(launcher_line(fmt::format("cannot write to standard output: {}", std::strerror(errno))));
+  return kExitLauncher;
+}
+
 }  // namespace
 
 std::optional<int> parse_options(int argc, char** argv, RunOptions& options) {
@@ -87,7 +100,7 @@ std::optional<int> parse_options(int argc, char** argv, RunOptions& options) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {
-    return app.exit(success);
+    return say_on_request(app, success);
   } catch (const CLI::ParseError& error) {
     say_usage_error(error.what());
     return kExitUsage;

@@ -1,12 +1,16 @@
 // The supervisor's work before the job runs: the store, the binding, and the ranks one after the other.
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <netinet/in.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <set>
+#include <iterator>
 
+#include "src/base/config.h"
 #include "src/core/store/handshake.h"
 #include "src/core/store/listener.h"
 #include "src/core/store/rendezvous.h"
@@ -15,6 +19,33 @@
 #include "src/run/supervisor.h"
 
 namespace tutti::internal {
+namespace {
+
+// What --env sets of tutti's own settings: it goes before our environment, as it does for the ranks.
+std::vector<std::string> settings_among(const std::vector<std::string>& variables) {
+  std::vector<std::string> settings;
+  std::ranges::copy_if(variables, std::back_inserter(settings),
+                       [](const std::string& variable) { return variable.starts_with("TUTTI_TOPOLOGY_FILE="); });
+  return settings;
+}
+
+// The ranks meet at 127.0.0.1. In a fresh network namespace (unshare -n) that leads nowhere, and each of them would try
+// until its time is over. Connecting a datagram socket asks for the way and sends nothing.
+Status check_loopback() {
+  const UniqueFd fd(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(9);  // any
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (!fd || connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ||
+      errno != ENETUNREACH)
+    return Status();
+  return Status(Code::unsupported,
+                "127.0.0.1, where the ranks would meet, cannot be reached: the loopback device is down "
+                "('ip link set lo up' mends it)");
+}
+
+}  // namespace
 
 Status Supervisor::prepare() {
   TUTTI_RETURN_IF_ERROR(become_subreaper());
@@ -40,16 +71,20 @@ Status Supervisor::prepare() {
 
 Status Supervisor::place_ranks() {
   if (!options_.bind) return Status();
-  auto places = bindings_here(*options_.bind, options_.ranks);
+  auto config = Config::load(settings_among(options_.environment));
+  TUTTI_RETURN_IF_ERROR(config.status());
+  const auto machine = machine_to_bind_on(config->topology_file());
+  TUTTI_RETURN_IF_ERROR(machine.status());
+  auto places = bindings(machine.value(), *options_.bind, options_.ranks);
   TUTTI_RETURN_IF_ERROR(places.status());
   places_ = std::move(*places);
-  const size_t distinct = std::set(places_.begin(), places_.end()).size();
-  if (*options_.bind == BindUnit::core && distinct < places_.size())
-    print_error(launcher_line(fmt::format("warning: {} ranks share {} places to run on", places_.size(), distinct)));
+  if (const std::string crowd = crowding(machine.value(), places_); !crowd.empty())
+    print_error(launcher_line("warning: " + crowd));
   return Status();
 }
 
 Status Supervisor::start_store() {
+  if (options_.ranks > 1) TUTTI_RETURN_IF_ERROR(check_loopback());
   Listening listening = listen_on(0, Reach::loopback);
   TUTTI_RETURN_IF_ERROR(listening.status());
   job_.port = listening.listeners.port;

@@ -75,6 +75,41 @@ TEST(Bind, NeverLeavesWhatTheLauncherMayUse) {
       for (const std::string& place : places(3, binding, {cpu})) EXPECT_EQ(place, std::to_string(cpu)) << binding;
 }
 
+TEST(Bind, MoreRanksThanCoresIsAWarningForEveryUnit) {
+  const int ranks = static_cast<int>(cores().size()) + 1;
+  for (const char* binding : {"core", "l3", "numa", "package"}) {
+    Launched run({"-n", std::to_string(ranks), "--bind", binding, "true"});
+    EXPECT_EQ(run.wait(), 0) << run.err();
+    EXPECT_THAT(run.err(), HasSubstr("tutti-run: warning: ")) << binding;
+    EXPECT_THAT(run.err(), HasSubstr(" ranks share ")) << binding;
+  }
+  Launched run({"-n", std::to_string(ranks), "--bind", "none", "true"});
+  EXPECT_EQ(run.wait(), 0);
+  EXPECT_EQ(run.err(), "");
+}
+
+TEST(Bind, FollowsTheTopologyFileAsTheRanksDo) {
+  const CpuList two{0, 1};
+  if (!tutti::internal::contains(all_cpus(), two)) GTEST_SKIP() << "needs the processors 0 and 1";
+  const std::string file = "TUTTI_TOPOLOGY_FILE=" TUTTI_MACHINES "/one_core_each.xml";
+  Launched::Options options;
+  options.before_exec = [&] { CpuMask(two).bind_this_thread(); };
+  Launched run({"-n", "2", "--bind", "package", "--env", file, "sh", "-c",
+                "sed -n 's/^Cpus_allowed_list:.//p' /proc/self/status"},
+               options);
+  EXPECT_EQ(run.wait(), 0) << run.err();
+  EXPECT_THAT(run.out(), testing::AnyOf("0\n1\n", "1\n0\n")) << "the file has a package for each";
+}
+
+TEST(Bind, ByTheFileOfAnotherMachineIsRefused) {
+  Launched::Options options;
+  options.environment = {"TUTTI_TOPOLOGY_FILE=/dev/zero"};
+  Launched run({"-n", "2", "--bind", "core", "echo", "started"}, options);
+  EXPECT_EQ(run.wait(), 125);
+  EXPECT_EQ(run.out(), "");
+  EXPECT_THAT(run.err(), HasSubstr("TUTTI_TOPOLOGY_FILE: topology file /dev/zero: "));
+}
+
 TEST(Bind, ByTheTopologyOfAnotherMachineIsRefused) {
   Launched::Options options;
   options.environment = {"HWLOC_SYNTHETIC=package:2 core:8 pu:2"};

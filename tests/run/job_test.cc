@@ -286,6 +286,13 @@ TEST(Usage, HelpAndVersionGoToStandardOutput) {
   Launched version({"--version"});
   EXPECT_EQ(version.wait(), 0);
   EXPECT_THAT(version.out(), testing::MatchesRegex("tutti-run [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+  Launched::Options full;
+  full.before_exec = [] { dup2(open("/dev/full", O_WRONLY), STDOUT_FILENO); };
+  for (const char* option : {"--help", "--version"}) {
+    Launched unread({option}, full);
+    EXPECT_EQ(unread.wait(), 125) << option;
+    EXPECT_THAT(unread.err(), HasSubstr("cannot write to standard output")) << option;
+  }
 }
 
 }  // namespace

@@ -71,6 +71,14 @@ TEST(Join, WhereHwlocCannotReadTheMachineRanksAreNotPlacedButMeet) {
   }
 }
 
+TEST(Join, AVariableThatMakesHwlocShowAnotherMachineIsWarnedOf) {
+  Launched::Options options;
+  options.environment = {"HWLOC_SYNTHETIC=package:2 core:8 pu:2"};
+  Launched run({"-n", "2", TUTTI_JOIN_WORKER}, options);
+  EXPECT_EQ(run.wait(), 0) << run.err();
+  EXPECT_THAT(run.err(), HasSubstr("HWLOC_SYNTHETIC=package:2 core:8 pu:2 makes hwloc show another machine"));
+}
+
 TEST(Join, ATopologyFileThatIsNoneIsRefused) {
   Launched run({"-n", "2", "--env", "TUTTI_TOPOLOGY_FILE=/nowhere.xml", TUTTI_JOIN_WORKER});
   EXPECT_EQ(run.wait(), 1);
@@ -85,12 +93,13 @@ TEST(Join, LoopbackAloneIsEnough) {
   EXPECT_EQ(run.out(), "3 of 3\n3 of 3\n3 of 3\n");
 }
 
-TEST(Join, WithoutLoopbackTheReasonIsTold) {
-  Launched run({"-n", "3", "--env", "TUTTI_JOIN_TIMEOUT=2", TUTTI_JOIN_WORKER}, alone(false));
+TEST(Join, WithoutLoopbackNoRankIsStartedAndTheReasonIsTold) {
+  Launched run({"-n", "3", "echo", "started"}, alone(false));
   const int status = run.wait();
   if (status == 77) GTEST_SKIP() << "unshare(CLONE_NEWNET) is not allowed here";
-  EXPECT_EQ(status, 1);
-  EXPECT_THAT(run.err(), HasSubstr("Network is unreachable"));
+  EXPECT_EQ(status, 125);
+  EXPECT_EQ(run.out(), "");
+  EXPECT_THAT(run.err(), HasSubstr("the loopback device is down"));
   EXPECT_TRUE(run.is_all_gone());
 }
 

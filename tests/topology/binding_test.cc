@@ -148,14 +148,26 @@ TEST(Binding, NeverLeavesTheAllowedSet) {
   EXPECT_EQ(bindings(machine, BindUnit::core, 1).status().code(), Code::unsupported);
 }
 
+TEST(Binding, RanksThatOutnumberTheirCoresAreTold) {
+  const Machine machine = synthetic("package:2 [numa] core:2 pu:2");
+  const auto told = [&](BindUnit unit, int ranks) { return crowding(machine, bindings(machine, unit, ranks).value()); };
+  for (const BindUnit unit : {BindUnit::core, BindUnit::numa, BindUnit::package}) EXPECT_EQ(told(unit, 4), "");
+  EXPECT_EQ(told(BindUnit::numa, 5), "3 ranks share 2 cores (0-1)");
+  EXPECT_EQ(told(BindUnit::package, 8), "4 ranks share 2 cores (0-1), and so in 1 more place");
+  EXPECT_EQ(told(BindUnit::core, 5), "2 ranks share 1 core (0)") << "each has a thread of it";
+  Machine restricted = machine;
+  restricted.allowed = {0, 1, 2, 4};
+  EXPECT_EQ(crowding(restricted, bindings(restricted, BindUnit::numa, 4).value()), "2 ranks share 1 core (2)");
+}
+
 TEST(Binding, ToAProcessorThatIsNotThereFails) { EXPECT_EQ(CpuMask({100'000}).bind_this_thread(), EINVAL); }
 
 TEST(Binding, RefusesToBindByTheTopologyOfAnotherMachine) {
   EXPECT_EQ(in_child([] {
               setenv("HWLOC_SYNTHETIC", "package:2 core:8 pu:2", 1);
-              const auto places = bindings_here(BindUnit::core, 2);
-              return !places.ok() && places.status().code() == Code::unsupported &&
-                     places.status().message().find("HWLOC_SYNTHETIC") != std::string::npos;
+              const auto machine = machine_to_bind_on("");
+              return !machine.ok() && machine.status().code() == Code::unsupported &&
+                     machine.status().message().find("HWLOC_SYNTHETIC") != std::string::npos;
             }),
             0);
 }

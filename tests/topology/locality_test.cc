@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace tutti::internal {
 namespace {
 
@@ -93,16 +95,16 @@ TEST(Locality, RailsAreNearAndOnDistinctCards) {
 TEST(Locality, EverySentenceHasItsReason) {
   const Machine machine = two_packages();
   const std::string text = explain(machine, at(machine, "core:0"), NicUse::rdma, 0);
-  EXPECT_THAT(text, HasSubstr("mlx5_0: taken: same NUMA node, 31.5 GB/s"));
-  EXPECT_THAT(text, HasSubstr("mlx5_1: passed over, further away: across, 15.8 GB/s"));
-  EXPECT_THAT(text, HasSubstr("usnic_0: not usable: usNIC"));
+  EXPECT_THAT(text, HasSubstr("mlx5_0 (ib0): taken: same NUMA node, 31.5 GB/s"));
+  EXPECT_THAT(text, HasSubstr("mlx5_1 (eth1): passed over, further away: across, 15.8 GB/s"));
+  EXPECT_THAT(text, HasSubstr("usnic_0 (eth3): not usable: usNIC"));
   EXPECT_THAT(text, HasSubstr("eth0: not usable: it has no RDMA device"));
   EXPECT_THAT(text, HasSubstr("0000:81:00.2: not usable:"));
   const std::string any = explain(machine, at(machine, "core:4"), NicUse::any, 1);
-  EXPECT_THAT(any, HasSubstr("mlx5_2: taken, one of 2 equals, by local rank"));
-  EXPECT_THAT(any, HasSubstr("mlx5_1: as good, for other ranks"));
+  EXPECT_THAT(any, HasSubstr("mlx5_2 (eth2): taken, one of 2 equals, by local rank"));
+  EXPECT_THAT(any, HasSubstr("mlx5_1 (eth1): as good, for other ranks"));
   EXPECT_THAT(any, HasSubstr("eth0: passed over, far slower"));
-  EXPECT_THAT(any, HasSubstr("usnic_0: passed over, further away: across (it does not say where it hangs)"));
+  EXPECT_THAT(any, HasSubstr("usnic_0 (eth3): passed over, further away: across (it does not say where it hangs)"));
 }
 
 TEST(Locality, WithoutDevicesThereIsNoChoice) {
@@ -111,21 +113,50 @@ TEST(Locality, WithoutDevicesThereIsNoChoice) {
   const Anchor anchor = at(machine.value(), "core:1");
   EXPECT_EQ(choose_nic(machine.value(), anchor, NicUse::any, 3), -1);
   EXPECT_THAT(rails(machine.value(), anchor, NicUse::any, 3), IsEmpty());
-  EXPECT_THAT(explain(machine.value(), anchor, NicUse::any, 3), HasSubstr("no device"));
+  EXPECT_THAT(explain(machine.value(), anchor, NicUse::any, 3), HasSubstr("shows no network device"));
+}
+
+TEST(Locality, OfEqualsWithoutASpeedOneWithRdmaComesFirst) {
+  Machine machine = two_packages();
+  for (Nic& nic : machine.nics) nic.pci_gbytes = nic.port_gbytes = 0;
+  std::ranges::reverse(machine.nics);  // eth0 before mlx5_0
+  const auto ranked = rank_nics(machine, at(machine, "core:0"), NicUse::any);
+  EXPECT_EQ(names(machine, ranked).front(), "mlx5_0");
+  EXPECT_EQ(equals(machine, ranked), 1u) << "ranks are not spread over what has RDMA and what has none";
+  EXPECT_THAT(explain(machine, at(machine, "core:0"), NicUse::any, 1), HasSubstr("eth0: passed over, without RDMA"));
+}
+
+TEST(Locality, RanksUseRdmaWhereAnyDeviceHasIt) {
+  Machine machine = two_packages();
+  EXPECT_EQ(use_of_ranks(machine), NicUse::rdma);
+  for (Nic& nic : machine.nics) nic.why_no_rdma = "it has no RDMA device";
+  EXPECT_EQ(use_of_ranks(machine), NicUse::any);
+}
+
+TEST(Locality, ARankOnManyCoresIsNearToWhatIsNearToAll) {
+  const Machine machine = two_packages();
+  const auto chosen = [&](const CpuList& cpus, int rank) {
+    return machine.nics[static_cast<size_t>(choose_nic(machine, cpus, NicUse::rdma, rank))].rdma;
+  };
+  EXPECT_EQ(chosen(machine.packages[1].cpus, 0), "mlx5_1");
+  EXPECT_EQ(chosen(machine.packages[1].cpus, 1), "mlx5_2");
+  EXPECT_EQ(chosen(machine.all_cpus(), 1), "mlx5_0") << "near to none: the fastest";
 }
 
 TEST(Locality, PlacesThatAreNoneAreRefusedWithThoseThatAre) {
   const Machine machine = two_packages();
-  const auto why = [&](const char* text) {
+  const auto why = [&](const std::string& text) {
     const auto anchor = Anchor::parse(text, machine);
     EXPECT_EQ(anchor.status().code(), Code::invalid_argument) << text;
     return anchor.status().message();
   };
-  EXPECT_THAT(why("core:8"), HasSubstr("from core:0 to core:7"));
-  EXPECT_THAT(why("numa:7"), HasSubstr("numa:0 numa:1"));
-  EXPECT_THAT(why("gpu:cuda7"), HasSubstr("from gpu:0 to gpu:1"));
-  for (const char* text : {"", "core", "core:", "core:x", "core:-1", "core:1x", "node:0", ":0", "core:99999999999"})
-    EXPECT_THAT(why(text), Not(IsEmpty()));
+  for (const char* text : {"core:8", "numa:7", "gpu:cuda7", "gpu:2", "", "core", "core:", "core:x", "core:-1",
+                           "core:1x", "node:0", ":0", "core:99999999999"})
+    EXPECT_EQ(why(text), "'" + std::string(text) +
+                             "' is no place of this machine: it has core:0 to core:7; numa:0, numa:1; gpu:0 (cuda0), "
+                             "gpu:1 (cuda1)");
+  const auto bare = Machine::read({MachineSource::Kind::synthetic, "core:1 pu:1"});
+  EXPECT_THAT(Anchor::parse("core:7", bare.value()).status().message(), HasSubstr("it has core:0; numa:0; no GPU"));
 }
 
 }  // namespace

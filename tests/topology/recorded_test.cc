@@ -156,7 +156,8 @@ TEST_P(Recorded, CanBeShown) {
   if (is_refused()) return;
   for (const Nic& nic : machine_.nics) EXPECT_THAT(to_text(machine_), ::testing::HasSubstr(nic.name() + ":"));
   EXPECT_EQ(to_json(machine_)["cores"].size(), machine_.cores.size());
-  const std::string svg = to_svg(machine_, std::vector<DrawnRank>{{.core = 0, .nic = machine_.nics.empty() ? -1 : 0}});
+  const std::string svg =
+      to_svg(machine_, std::vector<DrawnRank>{{.cores = {0}, .nic = machine_.nics.empty() ? -1 : 0}});
   for (const Gpu& gpu : machine_.gpus) EXPECT_THAT(svg, ::testing::HasSubstr(">" + gpu.name() + "<"));
   for (int core = 0; core < static_cast<int>(machine_.cores.size()); ++core) {
     const Anchor anchor{Anchor::Kind::core, core};
