@@ -1,41 +1,19 @@
 // tutti-perf: measures one collective operation over a range of sizes, and checks its results. Uses the public
 // interface of the library alone. Exit status: 0; 1 for wrong results or a failure of the library; 2 for a usage error.
 #include <cstdio>
-#include <exception>
 #include <string>
 
+#include "program.h"
 #include "sweep.h"
 
 namespace {
 
+using tutti::perf::kUsage;
+using tutti::perf::kWrong;
+using tutti::perf::leave;
 using tutti::perf::Options;
 using tutti::perf::Place;
-using tutti::perf::require;
-
-constexpr int kWrong = 1;
-constexpr int kUsage = 2;
-
-void complain(const std::exception& error) { std::fprintf(stderr, "tutti-perf: %s\n", error.what()); }
-
-// With a setting of the library's ("TUTTI_ALGORITHM=..."), or with none ("").
-tutti_status join(const std::string& setting, tutti_group** world) {
-  const char* settings[] = {setting.c_str(), nullptr};
-  tutti_init_options init = TUTTI_INIT_OPTIONS;
-  if (!setting.empty()) init.settings = settings;
-  return tutti_init(&init, world);
-}
-
-// Rank 0 says it, and every rank leaves with `status` once it has been said: a launcher ends the others when one rank
-// leaves with an error.
-int leave(tutti_group* world, const std::string& text, int status) {
-  if (tutti_group_rank(world) == 0) {
-    std::fputs(text.c_str(), status == 0 ? stdout : stderr);
-    std::fflush(nullptr);
-  }
-  require(tutti_barrier(world, nullptr), "barrier");
-  require(tutti_group_free(world), "tutti_group_free");
-  return status;
-}
+using tutti::perf::refuse;
 
 std::string usage(const std::string& fault) { return "tutti-perf: " + fault + "\n"; }
 
@@ -56,13 +34,6 @@ int measure(tutti_group* world, const Options& options) {
                wrong == 0 ? 0 : kWrong);
 }
 
-// Even a usage error is said by one rank only, and that takes a world to know which.
-int refuse(const std::string& text) {
-  tutti_group* world = nullptr;
-  require(join("", &world), "tutti_init");
-  return leave(world, text, kUsage);
-}
-
 int run(int argc, char** argv) {
   const tutti::perf::Parsed parsed = tutti::perf::parse(argc, argv);
   if (!parsed.options && parsed.status == 0) {
@@ -76,26 +47,14 @@ int run(int argc, char** argv) {
           ? ""
           : std::string("TUTTI_ALGORITHM=") + options.operation->explained_as + ":" + options.algorithm;
   tutti_group* world = nullptr;
-  const tutti_status joined = join(algorithm, &world);
+  const tutti_status joined = tutti::perf::join(algorithm, &world);
   if (joined == TUTTI_INVALID_ARGUMENT && !algorithm.empty()) return refuse(usage(tutti_last_error()));
-  require(joined, "tutti_init");
-  try {
-    return measure(world, options);
-  } catch (const std::exception& error) {
-    complain(error);
-    // The others wait for this rank in some operation: they learn why it left.
-    static_cast<void>(tutti_group_abort(world, error.what()));
-    return kWrong;
-  }
+  tutti::perf::require(joined, "tutti_init");
+  return tutti::perf::run_in(world, "tutti-perf", [&] { return measure(world, options); });
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    return run(argc, argv);
-  } catch (const std::exception& error) {
-    complain(error);
-    return kWrong;
-  }
+  return tutti::perf::run_program("tutti-perf", [&] { return run(argc, argv); });
 }

@@ -24,63 +24,10 @@ std::map<std::string, tutti_op> op_names() {
   return names;
 }
 
-template <class Value>
-std::string keys(const std::map<std::string, Value>& names) {
-  std::string list;
-  for (const auto& [name, value] : names) list += (list.empty() ? "" : ", ") + name;
-  return list;
-}
-
 std::string operation_names() {
   std::string list;
   for (const Operation& operation : operations()) list += (list.empty() ? "" : ", ") + std::string(operation.name);
   return list;
-}
-
-// The value that `names` has for `text`.
-template <class Value>
-Value lookup(const std::string& option, const std::string& text, const std::map<std::string, Value>& names) {
-  const auto found = names.find(text);
-  if (found == names.end()) throw std::invalid_argument(option + ": '" + text + "' is none of " + keys(names));
-  return found->second;
-}
-
-uint64_t parse_number(const std::string& text) {
-  if (text.empty() || text.find_first_not_of("0123456789") != std::string::npos)
-    throw std::invalid_argument("'" + text + "' is no whole number of 0 or more");
-  try {
-    return std::stoull(text);
-  } catch (const std::out_of_range&) {
-    throw std::invalid_argument("'" + text + "' is too large: at most 2^64-1");
-  }
-}
-
-uint64_t parse_at_least(const std::string& option, const std::string& text, uint64_t least) {
-  try {
-    const uint64_t value = parse_number(text);
-    if (value < least) throw std::invalid_argument("'" + text + "' is too small: at least " + std::to_string(least));
-    return value;
-  } catch (const std::invalid_argument& error) {
-    throw std::invalid_argument(option + ": " + error.what());
-  }
-}
-
-// Each call's time is kept.
-uint64_t parse_calls(const std::string& option, const std::string& text, uint64_t least) {
-  constexpr uint64_t kMost = 10'000'000;
-  const uint64_t calls = parse_at_least(option, text, least);
-  if (calls > kMost) throw std::invalid_argument(option + ": '" + text + "' is too large: at most 10000000");
-  return calls;
-}
-
-uint64_t parse_size(const std::string& option, const std::string& text) {
-  try {
-    const uint64_t bytes = parse_bytes(text);
-    if (bytes == 0) throw std::invalid_argument("0 bytes: at least 1");
-    return bytes;
-  } catch (const std::invalid_argument& error) {
-    throw std::invalid_argument(option + ": " + error.what());
-  }
 }
 
 std::string footer() {
@@ -124,7 +71,9 @@ void add_options(CLI::App& app, Raw& raw, Options& options) {
   app.add_option("--memory", raw.memory, "window (from tutti_alloc) or malloc (default malloc)");
   app.add_flag("--async", options.async, "the asynchronous form, and the wait for it");
   app.add_option("--algorithm", options.algorithm, "force this algorithm (default: the library's choice)");
-  app.add_option("--json", options.json, "write each row into FILE too, as one JSON object a line")->type_name("FILE");
+  app.add_option("--json", options.json,
+                 "write each row into FILE too, as one JSON object a line; -: onto stdout, in place of the table")
+      ->type_name("FILE");
   app.add_option("--flip-bit", options.flip_rank)->group("");
   app.set_version_flag("--version", std::string("tutti-perf ") + tutti_version());
   app.footer(footer());
@@ -135,12 +84,7 @@ void interpret(const Raw& raw, Options& options) {
   options.operation = find_operation(raw.operation);
   if (options.operation == nullptr)
     throw std::invalid_argument("OP: '" + raw.operation + "' is none of " + operation_names());
-  if (raw.min_bytes) options.min_bytes = parse_size("--min-bytes", *raw.min_bytes);
-  options.max_bytes =
-      raw.max_bytes ? parse_size("--max-bytes", *raw.max_bytes) : std::max(options.max_bytes, options.min_bytes);
-  if (options.max_bytes < options.min_bytes)
-    throw std::invalid_argument("--max-bytes: " + std::to_string(options.max_bytes) + " is below --min-bytes " +
-                                std::to_string(options.min_bytes));
+  interpret_sizes(raw.min_bytes, raw.max_bytes, &options.min_bytes, &options.max_bytes);
   if (raw.factor) options.factor = parse_at_least("--factor", *raw.factor, 2);
   if (raw.iterations) options.iterations = parse_calls("--iters", *raw.iterations, 1);
   if (raw.warmup) options.warmup = parse_calls("--warmup", *raw.warmup, 0);
@@ -161,20 +105,6 @@ void interpret(const Raw& raw, Options& options) {
 
 }  // namespace
 
-uint64_t parse_bytes(const std::string& text) {
-  static const std::map<char, unsigned> kShifts = {{'K', 10}, {'M', 20}, {'G', 30}, {'k', 10}, {'m', 20}, {'g', 30}};
-  const auto suffix = text.empty() ? kShifts.end() : kShifts.find(text.back());
-  const unsigned shift = suffix == kShifts.end() ? 0 : suffix->second;
-  const std::string digits = text.substr(0, text.size() - (shift > 0 ? 1 : 0));
-  if (digits.empty() || digits.find_first_not_of("0123456789") != std::string::npos)
-    throw std::invalid_argument("'" + text +
-                                "' is no size: a whole number of bytes, or of K, M or G (64, 4K, 16M, 1G)");
-  const uint64_t value = parse_number(digits);
-  if (value > std::numeric_limits<uint64_t>::max() >> shift)
-    throw std::invalid_argument("'" + text + "' is too large: at most 2^64-1 bytes");
-  return value << shift;
-}
-
 std::string check_world(const Options& options, int size) {
   if (options.operation->rooted && options.root >= size)
     return "--root: " + std::to_string(options.root) + " is no rank of this world of " + std::to_string(size) +
@@ -188,18 +118,9 @@ Parsed parse(int argc, const char* const* argv) {
   Raw raw;
   Options options;
   add_options(app, raw, options);
-  try {
-    app.parse(argc, argv);
-    interpret(raw, options);
-    return {options, "", 0};
-  } catch (const CLI::ParseError& error) {
-    std::ostringstream out;
-    std::ostringstream err;
-    const bool asked = app.exit(error, out, err) == 0;
-    return {std::nullopt, asked ? out.str() : "tutti-perf: " + err.str(), asked ? 0 : 2};
-  } catch (const std::invalid_argument& error) {
-    return {std::nullopt, std::string("tutti-perf: ") + error.what() + "\n", 2};
-  }
+  const auto ending = read_command_line(app, argc, argv, [&] { interpret(raw, options); });
+  if (ending) return {std::nullopt, ending->text, ending->status};
+  return {options, "", 0};
 }
 
 }  // namespace tutti::perf

@@ -8,11 +8,10 @@
 #include <optional>
 #include <string>
 
+#include "command_line.h"
 #include "operation.h"
 
 namespace tutti::perf {
-
-enum class Memory { window, malloc };
 
 struct Options {
   const Operation* operation = nullptr;
@@ -33,16 +32,8 @@ struct Options {
   int flip_rank = -1;     // hidden: this rank spoils one bit of each checked result
 };
 
-// Options, or the text to print and the status to exit with: help is 0, a usage error 2.
-struct Parsed {
-  std::optional<Options> options;
-  std::string text;
-  int status = 0;
-};
+using Parsed = ParsedAs<Options>;
 Parsed parse(int argc, const char* const* argv);
-
-// "64", "4K", "16M", "1G" (powers of 1024). Throws std::invalid_argument saying what is wrong.
-uint64_t parse_bytes(const std::string& text);
 
 // What is wrong with the options in a world of this size, or "".
 std::string check_world(const Options& options, int size);

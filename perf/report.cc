@@ -3,10 +3,7 @@
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <stdexcept>
 
 namespace tutti::perf {
 namespace {
@@ -23,27 +20,19 @@ std::string bandwidth(const std::optional<double>& value) {
   return text.data();
 }
 
-const char* memory_name(Memory memory) { return memory == Memory::window ? "window" : "malloc"; }
-
 }  // namespace
 
 Report::Report(const Options& options, int size, const nlohmann::json& world)
-    : options_(options), size_(size), has_terminal_(isatty(STDERR_FILENO) != 0) {
+    : options_(options), size_(size), json_(options.json), has_terminal_(isatty(STDERR_FILENO) != 0) {
   common_["operation"] = options.operation->name;
-  common_["ranks"] = size;
-  common_["transport"] = world.value("transport", "unknown");
-  common_["host"] = world.value("host", "unknown");
-  common_["machine"] = world.value("machine", nlohmann::json());
-  common_["version"] = world.value("version", tutti_version());
+  common_.update(origin_of(world, size));
   common_["memory"] = memory_name(options.memory);
   common_["in_place"] = options.in_place;
   common_["async"] = options.async;
-  if (options.json.empty()) return;
-  json_.open(options.json, std::ios::trunc);
-  if (!json_) throw std::runtime_error("--json: cannot write '" + options.json + "': " + std::strerror(errno));
 }
 
 void Report::begin() {
+  if (json_.is_stdout()) return;
   std::printf("# tutti %s: %s on %d %s, transport %s, host %s, %s memory%s%s\n", tutti_version(),
               options_.operation->name, size_, size_ == 1 ? "rank" : "ranks",
               common_["transport"].get<std::string>().c_str(), common_["host"].get<std::string>().c_str(),
@@ -70,8 +59,8 @@ void Report::clear_progress() {
 
 void Report::add(const Row& row) {
   clear_progress();
-  print(row);
-  if (json_.is_open()) write(row);
+  if (!json_.is_stdout()) print(row);
+  write(row);
 }
 
 void Report::print(const Row& row) {
@@ -100,9 +89,7 @@ void Report::write(const Row& row) {
   object["iterations"] = row.iterations;
   object["loop"] = row.loop_us;
   object.update(common_);
-  // A row is whole in the file as soon as it is known: a sweep that is cut short keeps what it measured.
-  json_ << object.dump() << std::endl;
-  if (!json_) throw std::runtime_error("--json: writing '" + options_.json + "' failed: " + std::strerror(errno));
+  json_.write(object);
 }
 
 }  // namespace tutti::perf

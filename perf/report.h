@@ -3,11 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
+#include "json_lines.h"
 #include "options.h"
 
 namespace tutti::perf {
@@ -41,7 +41,7 @@ class Report {
   const Options& options_;
   int size_;
   nlohmann::ordered_json common_;  // in every JSON row
-  std::ofstream json_;
+  JsonLines json_;
   bool has_terminal_;
   bool shows_progress_ = false;
 };

@@ -19,14 +19,6 @@ uint64_t checked_calls(uint64_t bytes) {
   return std::clamp(kCheckedBytes / std::max<uint64_t>(bytes, 1), kFewestChecked, kMostChecked);
 }
 
-nlohmann::json describe(tutti_group* group) {
-  size_t needed = 0;
-  require(tutti_describe(group, nullptr, 0, &needed), "tutti_describe");
-  std::string text(needed, '\0');
-  require(tutti_describe(group, text.data(), text.size(), &needed), "tutti_describe");
-  return nlohmann::json::parse(text.c_str());
-}
-
 // Counts the wrong elements of one size, over all its checked calls and all ranks.
 class Checker {
  public:
@@ -107,14 +99,10 @@ Row row_for(const Options& options, int size, size_t count, const std::string& a
 
 std::vector<size_t> counts_of(const Options& options, int size) {
   std::vector<size_t> counts;
-  const auto add = [&](uint64_t bytes) {
+  for (const uint64_t bytes : sizes_of(options.min_bytes, options.max_bytes, options.factor)) {
     const size_t count = count_for(options, size, bytes);
     if (counts.empty() || count > counts.back()) counts.push_back(count);
-  };
-  uint64_t bytes = options.min_bytes;
-  for (; bytes <= options.max_bytes / options.factor; bytes *= options.factor) add(bytes);
-  add(bytes);
-  add(options.max_bytes);
+  }
   return counts;
 }
 

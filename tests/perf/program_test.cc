@@ -1,19 +1,15 @@
 // tutti-perf as a user starts it: what it prints and writes, and what it says when it cannot do what was asked.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "ran.h"
+
+namespace tutti::perf {
 namespace {
 
 using nlohmann::json;
@@ -21,78 +17,19 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// TUTTI_PERF and TUTTI_RUN are the programs' paths, given by CMake.
+// TUTTI_PERF is the program's path, given by CMake.
 constexpr const char* kPerf = TUTTI_PERF;
-constexpr const char* kRun = TUTTI_RUN;
 
-struct Ran {
-  int status;
-  std::string out, err;
-};
+Ran perf(int ranks, const std::string& arguments) { return run_ranks(ranks, std::string(kPerf) + " " + arguments); }
 
-std::string read_file(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-// A folder that goes with the test.
-class Folder {
- public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "tutti_perf_XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) std::abort();
-    path_ = name;
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  std::filesystem::path operator/(const char* name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
-
-Ran shell(const std::string& command) {
-  const Folder folder;
-  const int status = std::system(
-      (command + " >" + (folder / "out").string() + " 2>" + (folder / "err").string() + " </dev/null").c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(folder / "out"), read_file(folder / "err")};
-}
-
-Ran perf(int ranks, const std::string& arguments) {
-  return shell(std::string(kRun) + " -n " + std::to_string(ranks) + " " + kPerf + " " + arguments);
-}
-
-// The rows that a run writes as JSON; empty, with a failure noted, when the run fails.
 std::vector<json> rows(int ranks, const std::string& arguments) {
-  const Folder folder;
-  const auto path = folder / "rows.json";
-  const Ran ran = perf(ranks, arguments + " --json " + path.string());
-  EXPECT_EQ(ran.status, 0) << arguments << "\n" << ran.out << ran.err;
-  std::vector<json> all;
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) all.push_back(json::parse(line));
-  return all;
-}
-
-size_t count_of(const std::string& text, const std::string& part) {
-  size_t count = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
-  return count;
+  return json_rows(ranks, std::string(kPerf) + " " + arguments);
 }
 
 TEST(Program, PrintsOneRowASizeAndNoProgressIntoAPipe) {
   const Ran ran = perf(2, "all_reduce -b 8 -e 512 -f 4 -n 5 -c");
   ASSERT_EQ(ran.status, 0) << ran.err;
-  std::istringstream lines(ran.out);
-  std::vector<std::vector<std::string>> table;
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with('#')) continue;
-    std::istringstream words(line);
-    table.emplace_back(std::istream_iterator<std::string>(words), std::istream_iterator<std::string>());
-  }
+  const auto table = table_of(ran.out);
   ASSERT_EQ(table.size(), 5U) << ran.out;
   EXPECT_EQ(table[0], (std::vector<std::string>{"bytes", "count", "type", "op", "root", "algorithm", "min", "p50",
                                                 "p99", "algbw", "busbw", "wrong"}));
@@ -108,7 +45,7 @@ TEST(Program, PrintsOneRowASizeAndNoProgressIntoAPipe) {
 TEST(Program, ShowsAProgressLineOnATerminal) {
   // script makes a terminal for what it runs.
   const Ran ran =
-      shell("script -qec '" + std::string(kRun) + " -n 2 " + kPerf + " all_reduce -b 8 -e 16 -n 5' /dev/null");
+      shell("script -qec '" + std::string(TUTTI_RUN) + " -n 2 " + kPerf + " all_reduce -b 8 -e 16 -n 5' /dev/null");
   EXPECT_EQ(ran.status, 0) << ran.out;
   EXPECT_THAT(ran.out, HasSubstr("\r\033[K1 of 2 sizes done, measuring 16 bytes"));
 }
@@ -229,4 +166,13 @@ TEST(Program, AJsonFileThatCannotBeWrittenIsTold) {
   EXPECT_THAT(ran.err, HasSubstr("--json: cannot write '/nowhere/rows.json': No such file or directory"));
 }
 
+TEST(Program, JsonOntoStdoutIsInPlaceOfTheTable) {
+  const Ran ran = perf(2, "all_reduce -b 8 -e 16 -n 3 --json -");
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  const auto all = json_lines(ran.out);
+  ASSERT_EQ(all.size(), 2U) << ran.out;
+  EXPECT_EQ(all[1]["bytes"], 16);
+}
+
 }  // namespace
+}  // namespace tutti::perf
