@@ -35,7 +35,8 @@ std::optional<Notice> notice_of(const Event& event) {
                     .text = event.text,
                     .everyone_knows = true};
     case Event::Kind::store_lost: log_warn("{}", event.text); return std::nullopt;
-    case Event::Kind::left: return std::nullopt;
+    case Event::Kind::left:
+    case Event::Kind::letter: return std::nullopt;
   }
   return std::nullopt;
 }
@@ -94,6 +95,7 @@ void Watcher::run() {
 }
 
 void Watcher::put(const Event& event) {
+  if (event.kind == Event::Kind::letter) return transport_.deliver(event.rank, event.text);
   const auto notice = notice_of(event);
   if (!notice) return;
   std::erase_if(suspicions_, [&](const Suspicion& suspicion) { return suspicion.failure.peer == notice->rank; });

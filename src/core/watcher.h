@@ -1,6 +1,6 @@
 // The one thread of a world that sleeps on descriptors: the store's connection and the transports' sockets. It accepts
-// connections of peers while the program computes, and puts what it learns about dead or leaving peers into the
-// notices. It takes no signals and never touches the data path.
+// connections of peers while the program computes, hands their letters to the transport, and puts what it learns about
+// dead or leaving peers into the notices. It takes no signals and never touches the data path.
 #pragma once
 
 #include <atomic>

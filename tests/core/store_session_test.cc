@@ -39,6 +39,7 @@ TEST(Session, AWorldOfOneHasNoSockets) {
   EXPECT_EQ(*values, std::vector<std::string>{"own"});
   (*session)->report_failed(0, "");
   (*session)->abort(1, Status(Code::aborted, ""));
+  EXPECT_TRUE((*session)->send_letter(0, "").ok());
   EXPECT_TRUE((*session)->leave(patience()).ok());
 }
 

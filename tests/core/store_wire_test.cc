@@ -41,7 +41,7 @@ TEST(Message, CutShortOrLengthenedIsNone) {
 
 TEST(Message, TypesCodesAndLengthsOutOfRangeAreNone) {
   std::string bytes = payload(example());
-  for (int type : {0, 13, 255}) {
+  for (int type : {0, 14, 255}) {
     bytes[0] = static_cast<char>(type);
     EXPECT_FALSE(decode(bytes));
   }
@@ -124,6 +124,29 @@ TEST(FrameStream, WhatTheSocketDoesNotTakeWaits) {
     }
   }
   EXPECT_EQ(received, 3);
+  EXPECT_TRUE(writer.is_empty());
+}
+
+TEST(FrameStream, NewsCountUntilTheyAreWritten) {
+  int fds[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
+  const Socket near(fds[0]), far(fds[1]);
+  FrameWriter writer;
+  FrameReader reader;
+  Message large = example();
+  large.body = std::string(kMaxBodyBytes, 'y');
+  const Frame frame = encode(large);
+  writer.put_news(frame);
+  writer.put(frame);
+  writer.put_news(frame);
+  for (const size_t waiting : {2, 1, 1, 0}) {
+    EXPECT_EQ(writer.news_bytes(), waiting * frame->size());
+    if (waiting == 0) break;
+    while (!reader.next()) {
+      ASSERT_TRUE(writer.flush(near.fd()));
+      ASSERT_TRUE(reader.read_available(far.fd(), kLengthBytes + kMaxFrameBytes));
+    }
+  }
   EXPECT_TRUE(writer.is_empty());
 }
 

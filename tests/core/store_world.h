@@ -66,6 +66,7 @@ class TestRank {
  public:
   explicit TestRank(std::unique_ptr<Session> session) : session_(std::move(session)) {}
   Session* operator->() { return session_.get(); }
+  Session& operator*() { return *session_; }
   explicit operator bool() const { return session_ != nullptr; }
   // Goes without a goodbye.
   void vanish() { session_.reset(); }

@@ -36,7 +36,9 @@ class Connections : public Postbox {
     const auto message = decode(std::string_view(*frame).substr(kLengthBytes));
     if (!message) std::abort();
     if (message->type == Message::Type::ready) ++ready;
+    if (message->type == Message::Type::letter && (ready == 0 || message->rank < 0)) std::abort();
   }
+  void send_news(uint64_t connection, Frame frame) override { send(connection, std::move(frame)); }
   void close(uint64_t connection) override {
     if (!open.contains(connection)) std::abort();
     closing.insert(connection);
@@ -47,7 +49,7 @@ class Connections : public Postbox {
 
 Message message_of(Input& input) {
   Message message;
-  message.type = static_cast<Message::Type>(1 + input.byte() % 12);
+  message.type = static_cast<Message::Type>(1 + input.byte() % 13);
   message.rank = static_cast<int8_t>(input.byte());
   message.count = message.type == Message::Type::join ? input.byte() % 5 : 0;
   message.number = input.byte();

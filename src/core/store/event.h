@@ -1,4 +1,4 @@
-// What a rank learns through the store about the others, after all have joined.
+// What a rank learns through the store about the others, and from them, after all have joined.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,7 @@ struct Event {
     left,         // `rank` has left in order
     aborted,      // `rank` gave up the group of `channel`: code and text say why
     store_lost,   // the store has ended: nothing more will be heard of anyone. `rank` is the one that served it, or 0
+    letter,       // `rank` has sent this one a letter: text
   };
   Kind kind{};
   int rank = -1;

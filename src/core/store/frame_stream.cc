@@ -47,7 +47,7 @@ std::optional<Message> FrameReader::next() {
 
 bool FrameWriter::flush(int fd) {
   while (!frames_.empty()) {
-    const std::string& frame = *frames_.front();
+    const std::string& frame = *frames_.front().frame;
     const ssize_t sent = send(fd, frame.data() + written_, frame.size() - written_, MSG_NOSIGNAL);
     if (sent < 0) {
       if (errno == EINTR) continue;
@@ -55,6 +55,7 @@ bool FrameWriter::flush(int fd) {
     }
     written_ += static_cast<size_t>(sent);
     if (written_ == frame.size()) {
+      if (frames_.front().is_news) news_bytes_ -= frame.size();
       frames_.pop_front();
       written_ = 0;
     }

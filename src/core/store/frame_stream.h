@@ -33,14 +33,25 @@ class FrameReader {
 
 class FrameWriter {
  public:
-  void put(Frame frame) { frames_.push_back(std::move(frame)); }
+  void put(Frame frame) { frames_.push_back({std::move(frame), false}); }
+  // The same, and it counts in news_bytes() until it is written.
+  void put_news(Frame frame) {
+    news_bytes_ += frame->size();
+    frames_.push_back({std::move(frame), true});
+  }
   // Writes what the socket takes. False when the connection has ended.
   bool flush(int fd);
   bool is_empty() const { return frames_.empty(); }
+  size_t news_bytes() const { return news_bytes_; }
 
  private:
-  std::deque<Frame> frames_;
+  struct Waiting {
+    Frame frame;
+    bool is_news;
+  };
+  std::deque<Waiting> frames_;
   size_t written_ = 0;  // of the first
+  size_t news_bytes_ = 0;
 };
 
 }  // namespace tutti::internal

@@ -59,7 +59,7 @@ class Reader {
 };
 
 bool is_type(uint8_t type) {
-  return type >= static_cast<uint8_t>(Message::Type::join) && type <= static_cast<uint8_t>(Message::Type::event);
+  return type >= static_cast<uint8_t>(Message::Type::join) && type <= static_cast<uint8_t>(Message::Type::letter);
 }
 bool is_code(int32_t code) { return code >= TUTTI_OK && code <= TUTTI_INTERNAL; }
 

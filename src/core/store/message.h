@@ -14,6 +14,7 @@ namespace tutti::internal {
 
 inline constexpr size_t kMaxNameBytes = 256;
 inline constexpr size_t kMaxBodyBytes = size_t{1} << 20;
+inline constexpr size_t kMaxLetterBytes = 4096;  // of a letter's body
 // The length word itself is not counted in a frame's length.
 inline constexpr size_t kMaxFrameBytes = kMaxBodyBytes + kMaxNameBytes + 64;
 inline constexpr size_t kLengthBytes = 4;
@@ -34,6 +35,8 @@ struct Message {
     value,            // of one rank                  rank, name: key, body
     exchange_failed,  // no values will come          name: key, code, rank: the failed rank or -1, body: reason
     event,            // something befell a rank      count: Event::Kind, rank, number: channel, code, failed, body
+    // both ways
+    letter,  // from one rank to another              rank: to the store who gets it, from it who sent it, body
   };
 
   Type type{};

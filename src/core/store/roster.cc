@@ -45,6 +45,7 @@ bool Roster::take(uint64_t connection, const std::string& from, Message message)
     case Message::Type::goodbye: leave(rank); return true;
     case Message::Type::peer_failed:
     case Message::Type::abort: take_from_host(rank, message); return true;
+    case Message::Type::letter: return pass_on(rank, message);
     default: return false;
   }
 }
@@ -58,6 +59,8 @@ void Roster::take_from_host(int rank, const Message& message) {
     notice.code = message.code;
     notice.failed = message.failed;
     broadcast(notice, rank);
+  } else if (message.type == Message::Type::letter) {
+    pass_on(rank, message);
   }
 }
 
@@ -220,6 +223,19 @@ void Roster::leave(int rank) {
   broadcast(event(Event::Kind::left, rank, fmt::format("rank {} has left", rank)), rank);
 }
 
+// A letter to a rank that is gone goes nowhere, nor does one from a rank of which the others have heard that it failed.
+bool Roster::pass_on(int from, const Message& letter) {
+  const auto to = members_.find(letter.rank);
+  if (!complete_ || to == members_.end() || letter.body.size() > kMaxLetterBytes) return false;
+  if (to->second.state != State::here || members_[from].state != State::here) return true;
+  Message passed;
+  passed.type = Message::Type::letter;
+  passed.rank = from;
+  passed.body = letter.body;
+  postbox_.send_news(to->second.connection, encode(passed));
+  return true;
+}
+
 void Roster::announce_end(int rank, const std::string& text) {
   if (complete_) broadcast(event(Event::Kind::store_lost, rank, text), rank);
 }
@@ -227,7 +243,8 @@ void Roster::announce_end(int rank, const std::string& text) {
 void Roster::broadcast(const Message& message, int except, int also_except) {
   const Frame frame = encode(message);
   for (const auto& [rank, member] : members_)
-    if (member.state == State::here && rank != except && rank != also_except) postbox_.send(member.connection, frame);
+    if (member.state == State::here && rank != except && rank != also_except)
+      postbox_.send_news(member.connection, frame);
 }
 
 std::vector<int> Roster::ranks_here(int except) const {

@@ -23,7 +23,10 @@ inline constexpr int kMaxWorldSize = 1 << 20;
 class Postbox {
  public:
   virtual ~Postbox() = default;
+  // Answers: no more of them than were asked for.
   virtual void send(uint64_t connection, Frame frame) = 0;
+  // What others do and write, which nobody asked for: whoever does not read it may be given up.
+  virtual void send_news(uint64_t connection, Frame frame) = 0;
   // Once what was sent is written.
   virtual void close(uint64_t connection) = 0;
 };
@@ -72,6 +75,7 @@ class Roster {
   void fail_exchange(Exchange& exchange, Message failure);
   void peer_failed(int rank, int reporter, const std::string& text);
   void leave(int rank);
+  bool pass_on(int from, const Message& letter);
   void broadcast(const Message& message, int except, int also_except = -1);
   std::string absent(const std::map<int, Frame>& present) const;
 

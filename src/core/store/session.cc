@@ -64,6 +64,7 @@ Status Session::await_ready(Deadline deadline) {
       return as_status(*message, fmt::format("{}: {}", where_, message->body));
     if (message->type != Message::Type::ready) continue;
     job_ = message->number;
+    wake_for_rest();
     return {};
   }
 }
@@ -80,14 +81,20 @@ Result<std::vector<std::string>> Session::exchange(std::string_view key, std::st
   give.name = key;
   give.body = std::move(value);
   send(give);
+  auto values = await_values(give.name, deadline);
+  wake_for_rest();
+  return values;
+}
+
+Result<std::vector<std::string>> Session::await_values(const std::string& key, Deadline deadline) {
   std::vector<std::string> values(size_);
   size_t missing = values.size();
   bool given_up = false;
   while (missing > 0) {
     TUTTI_RETURN_IF_ERROR(gone());
-    auto message = receive_or_give_up(give.name, deadline, given_up);
+    auto message = receive_or_give_up(key, deadline, given_up);
     if (!message) return message.status();
-    TUTTI_RETURN_IF_ERROR(collect(*message, give.name, values, missing));
+    TUTTI_RETURN_IF_ERROR(collect(*message, key, values, missing));
   }
   return values;
 }
@@ -126,13 +133,11 @@ Result<Message> Session::receive_or_give_up(const std::string& key, Deadline dea
   return receive_or_give_up(key, deadline, given_up);
 }
 
-// The next message that is no event.
+// The next message that is no news.
 Result<Message> Session::receive(Deadline deadline) {
   while (true) {
     while (auto message = reader_.next()) {
-      if (message->type != Message::Type::event) return std::move(*message);
-      note({static_cast<Event::Kind>(message->count), message->rank, message->number, message->code, message->failed,
-            std::move(message->body)});
+      if (!take_news(*message)) return std::move(*message);
       TUTTI_RETURN_IF_ERROR(gone());
     }
     settle();
@@ -170,6 +175,14 @@ void Session::send(const Message& message) {
   flush_locked();
 }
 
+// The rank that hosts the store tells it without a connection, and so even while its own is not read.
+void Session::tell(const Message& message) {
+  if (server_)
+    server_->tell(rank_, message);
+  else
+    send(message);
+}
+
 // What the socket does not take now goes when it is writable: `fd` then wakes whoever serves. That the connection has
 // ended is for the reading side to find.
 void Session::flush_locked() {
@@ -186,10 +199,7 @@ void Session::report_failed(int rank, std::string_view reason) {
   Message message = make(Message::Type::peer_failed);
   message.rank = rank;
   message.body = reason;
-  if (server_)
-    server_->tell(rank_, message);
-  else
-    send(message);
+  tell(message);
 }
 
 void Session::abort(uint64_t channel, const Status& why) {
@@ -199,10 +209,21 @@ void Session::abort(uint64_t channel, const Status& why) {
   message.code = why.code();
   message.failed = why.failed_rank();
   message.body = why.message();
-  if (server_)
-    server_->tell(rank_, message);
-  else
-    send(message);
+  tell(message);
+}
+
+Status Session::send_letter(int rank, std::string_view body) {
+  if (size_ == 1) return {};
+  if (body.size() > kMaxLetterBytes)
+    return Status(Code::internal, fmt::format("{}: a letter to rank {} has {} bytes: allowed are {}", where_, rank,
+                                              body.size(), kMaxLetterBytes));
+  if (rank < 0 || rank >= size_)
+    return Status(Code::internal, fmt::format("{}: a letter to rank {} in a world of {}", where_, rank, size_));
+  Message message = make(Message::Type::letter);
+  message.rank = rank;
+  message.body = body;
+  tell(message);
+  return {};
 }
 
 void Session::serve(const std::function<void(const Event&)>& on_event) {
@@ -214,18 +235,33 @@ void Session::serve(const std::function<void(const Event&)>& on_event) {
     if (!writer_.is_empty()) flush_locked();
   }
   read();
-  while (auto message = reader_.next())
-    if (message->type == Message::Type::event)
-      note({static_cast<Event::Kind>(message->count), message->rank, message->number, message->code, message->failed,
-            std::move(message->body)});
+  while (auto message = reader_.next()) take_news(*message);
   settle();
   eventfd_read(kick_.fd(), &count);
   for (const Event& event : std::exchange(events_, {})) on_event(event);
 }
 
+// False: it is an answer.
+bool Session::take_news(Message& message) {
+  if (message.type == Message::Type::letter) {
+    note({.kind = Event::Kind::letter, .rank = message.rank, .text = std::move(message.body)});
+    return true;
+  }
+  if (message.type != Message::Type::event) return false;
+  const auto kind = static_cast<Event::Kind>(message.count);
+  if (kind >= Event::Kind::peer_failed && kind <= Event::Kind::store_lost)
+    note({kind, message.rank, message.number, message.code, message.failed, std::move(message.body)});
+  return true;
+}
+
+// News may lie behind the answer that was waited for, where the socket shows it no more.
+void Session::wake_for_rest() {
+  if (!reader_.bytes().empty()) eventfd_write(kick_.fd(), 1);
+}
+
 void Session::note(Event event) {
   using Kind = Event::Kind;
-  if (event.kind < Kind::peer_failed || event.kind > Kind::store_lost || event.rank < 0 || event.rank >= size_) return;
+  if (event.rank < 0 || event.rank >= size_) return;
   if (event.kind == Kind::left) gone_in_order_.insert(event.rank);
   if (event.kind == Kind::store_lost) loss_told_ = true;
   if (event.kind == Kind::peer_failed && failed_.insert(event.rank).second && first_failure_.empty())

@@ -1,8 +1,9 @@
 // A rank's membership in the store: it joins, exchanges addresses, hears what befalls the others, and leaves.
 //
 // No thread of its own. `join`, `exchange` and `leave` block, and `serve` reads what is there: these are called by one
-// thread at a time. `report_failed` and `abort` may be called from any thread at any time and never wait. Whoever polls
-// `fd` and calls `serve` when it is readable misses nothing, what arrived during `exchange` included.
+// thread at a time. `report_failed`, `abort` and `send_letter` may be called from any thread at any time and never
+// wait. Whoever polls `fd` and calls `serve` when it is readable misses nothing, what arrived during `exchange`
+// included.
 //
 // A world of one has no sockets: exchange gives its own value, and nothing ever happens.
 #pragma once
@@ -58,6 +59,9 @@ class Session {
   void report_failed(int rank, std::string_view reason);
   // Tells the others that this rank gives up the group of `channel`.
   void abort(uint64_t channel, const Status& why);
+  // Sends rank `rank` a letter of at most kMaxLetterBytes. Those that this rank sends to one other arrive in order; one
+  // to a rank that has left or failed is lost. Errors, with nothing sent: internal (too long, or no such rank).
+  Status send_letter(int rank, std::string_view body);
 
   // Readable when `serve` has something to do; -1 in a world of one.
   int fd() const { return epoll_.fd(); }
@@ -76,13 +80,17 @@ class Session {
   Status await_ready(Deadline deadline);
   Result<Message> receive(Deadline deadline);
   Result<Message> receive_or_give_up(const std::string& key, Deadline deadline, bool& given_up);
+  Result<std::vector<std::string>> await_values(const std::string& key, Deadline deadline);
   Status collect(const Message& message, const std::string& key, std::vector<std::string>& values, size_t& missing);
   Status gone() const;
   void send(const Message& message);
+  void tell(const Message& message);
   void flush_locked();
   void read();
   void settle();
+  bool take_news(Message& message);
   void note(Event event);
+  void wake_for_rest();
   void note_loss(const std::string& why);
   void say_goodbye(Deadline deadline);
 

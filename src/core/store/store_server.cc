@@ -238,11 +238,20 @@ void StoreServer::drop_expired() {
   for (uint64_t id : expired) drop(id, "it took too long");
 }
 
-void StoreServer::send(uint64_t id, Frame frame) {
+// The connection, if it is still written to: then it is dirty.
+StoreServer::Connection* StoreServer::written_to(uint64_t id) {
   const auto found = connections_.find(id);
-  if (found == connections_.end() || found->second.phase != Phase::trusted) return;
-  found->second.writer.put(std::move(frame));
+  if (found == connections_.end() || found->second.phase != Phase::trusted) return nullptr;
   dirty_.insert(id);
+  return &found->second;
+}
+
+void StoreServer::send(uint64_t id, Frame frame) {
+  if (Connection* connection = written_to(id)) connection->writer.put(std::move(frame));
+}
+
+void StoreServer::send_news(uint64_t id, Frame frame) {
+  if (Connection* connection = written_to(id)) connection->writer.put_news(std::move(frame));
 }
 
 void StoreServer::close(uint64_t id) {
@@ -259,7 +268,11 @@ void StoreServer::write_dirty() {
     const uint64_t id = *dirty_.begin();
     dirty_.erase(dirty_.begin());
     const auto found = connections_.find(id);
-    if (found != connections_.end() && !write(id, found->second)) drop(id, "it no longer takes messages");
+    if (found == connections_.end()) continue;
+    if (!write(id, found->second))
+      drop(id, "it no longer takes messages");
+    else if (found->second.writer.news_bytes() > kMaxNewsBytes)
+      drop(id, fmt::format("it does not read: more than {} bytes wait for it", kMaxNewsBytes));
   }
 }
 

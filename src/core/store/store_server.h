@@ -4,6 +4,8 @@
 //
 // Whoever has not proved the secret and joined within kHandshakeTimeoutUs is dropped, and there are never more than
 // kMaxStrangers of these, the oldest giving way, nor more than kMaxStrangerBytes kept for one.
+//
+// Events and letters wait for a rank that does not read; once they are more than kMaxNewsBytes, it has failed.
 #pragma once
 
 #include <condition_variable>
@@ -26,6 +28,7 @@ namespace tutti::internal {
 inline constexpr int64_t kHandshakeTimeoutUs = 10'000'000;
 inline constexpr size_t kMaxStrangers = 256;
 inline constexpr size_t kMaxStrangerBytes = 4096;
+inline constexpr size_t kMaxNewsBytes = size_t{64} << 20;
 
 struct StoreOptions {
   int size = 0;  // of the world; 0: as the first rank says
@@ -42,7 +45,8 @@ class StoreServer : private Postbox {
 
   uint16_t port() const { return port_; }
 
-  // For rank `rank` in this process: it reports or gives up something, and this is on its way to all when it returns.
+  // For rank `rank` in this process: it reports or gives up something or sends a letter, and this is on its way when it
+  // returns.
   void tell(int rank, const Message& message);
   // Waits until every rank but `except` has left or failed. A timeout names those that have not.
   Status wait_until_left(int except, Deadline deadline);
@@ -86,7 +90,10 @@ class StoreServer : private Postbox {
   void finish_writing(Deadline deadline);
   void wake();
 
+  Connection* written_to(uint64_t id);
+
   void send(uint64_t connection, Frame frame) override;
+  void send_news(uint64_t connection, Frame frame) override;
   void close(uint64_t connection) override;
 
   const Credentials credentials_;
