@@ -20,6 +20,14 @@ inline constexpr CostParameters kSharedMemory{
 inline constexpr CostParameters kSharedCores{
     .alpha_us = 8, .gap_us = 1, .beta_us_per_byte = 1.0 / 80e3, .gamma_us_per_byte = 1.0 / 1e6};
 
+// Ranks behind RDMA devices of some 100 Gbit/s.
+inline constexpr CostParameters kRdma{
+    .alpha_us = 2, .gap_us = 0.2, .beta_us_per_byte = 1.0 / 12e3, .gamma_us_per_byte = 1.0 / 20e3};
+
+// Ranks behind devices that processors emulate: what a byte costs counts, packet by packet, on both sides.
+inline constexpr CostParameters kSoftwareRdma{
+    .alpha_us = 20, .gap_us = 10, .beta_us_per_byte = 1.0 / 40, .gamma_us_per_byte = 1.0 / 1e3};
+
 // The algorithm that was asked for, of each operation; null: none.
 using Overrides = std::array<const Algorithm*, kOperationCount>;
 

@@ -11,8 +11,8 @@
 
 namespace tutti_test {
 
-// A port of 127.0.0.1 that nobody listens on. Below the ports that the kernel hands out by itself, and from a stretch of
-// the process's own, so that neither a connection nor a test beside this one takes it meanwhile.
+// A port of 127.0.0.1 that nobody listens on. Below the ports that the kernel hands out by itself, and from a stretch
+// of the process's own, so that neither a connection nor a test beside this one takes it meanwhile.
 inline uint16_t free_port() {
   constexpr uint32_t kFirst = 10'000, kPorts = 22'000, kStretch = 64;
   static std::atomic<uint32_t> next{static_cast<uint32_t>(getpid()) * kStretch};

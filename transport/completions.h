@@ -7,10 +7,10 @@
 #include <span>
 #include <vector>
 
-#include "transport/shm/tuning.h"
+#include "transport/list.h"
 #include "transport/transport.h"
 
-namespace tutti::internal::shm {
+namespace tutti::internal {
 
 class Completions {
  public:
@@ -45,4 +45,4 @@ class Completions {
   size_t taken_ = 0;
 };
 
-}  // namespace tutti::internal::shm
+}  // namespace tutti::internal

@@ -5,7 +5,11 @@
 #include <cstddef>
 #include <deque>
 
-namespace tutti::internal::shm {
+namespace tutti::internal {
+
+// Sends, receives and early messages of a rank that there is room for from the start: a moment with more of them than
+// ever before allocates, and then never again.
+inline constexpr size_t kUsualRequests = 128;
 
 template <class T>
 struct Links {
@@ -76,4 +80,4 @@ class Pool {
   Stack free_;
 };
 
-}  // namespace tutti::internal::shm
+}  // namespace tutti::internal

@@ -10,8 +10,8 @@
 // its channel. Requests with other peers go on. Destroying a transport is leaving: what its sends that are complete
 // offered can still be received, and it is a failure to others only when they ask it for more, or have asked already.
 //
-// Threads: the owner serialises post_*, poll, cancel and the memory calls (core holds its context lock). address, serve
-// and connect may run beside them on other threads.
+// Threads: the owner serialises post_*, poll, cancel and the memory calls (core holds its context lock). address,
+// serve, deliver and connect may run beside them on other threads.
 //
 // The data path (post_*, poll) does not allocate in steady state, lock, log or make a system call, large copies by the
 // kernel apart.
@@ -109,6 +109,14 @@ struct Watch {
   uint64_t key = 0;  // handed to serve()
 };
 
+// Carries letters between the transports of two ranks while they are not connected: in order, through whatever made the
+// world. Any thread; does not wait. A letter is short, and one to a rank that is gone is lost.
+class Mail {
+ public:
+  virtual ~Mail() = default;
+  virtual void send(int peer, std::string_view letter) = 0;
+};
+
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -133,6 +141,10 @@ class Transport {
   // The list may change in serve() and connect(); a change is announced through the descriptor of key 0.
   virtual std::vector<Watch> watches() = 0;
   virtual void serve(uint64_t key) = 0;
+
+  // A letter of this peer has come; called on the thread of serve(). For transports that find each other by letters;
+  // others send none.
+  virtual void deliver(int /*peer*/, std::string_view /*letter*/) {}
 
   // Memory that peers reach directly, zeroed and page-aligned; `bytes` > 0. Belongs to the transport.
   virtual Result<void*> allocate(size_t bytes) = 0;

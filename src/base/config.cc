@@ -1,6 +1,6 @@
 #include "src/base/config.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,7 +13,22 @@
 namespace tutti::internal {
 namespace {
 
-enum class Type { rank, size, port, seconds, flag, text, secret, level };
+enum class Type { rank, size, port, number, seconds, flag, text, secret, level, word };
+
+constexpr std::string_view kLevels[] = {"debug", "info", "warn", "error", "off"};
+constexpr std::string_view kTransports[] = {"auto", "shm", "verbs"};
+constexpr std::string_view kConnects[] = {"store", "rdmacm"};
+constexpr std::string_view kYes[] = {"1", "true", "yes", "on"};
+constexpr std::string_view kNo[] = {"0", "false", "no", "off"};
+
+// What an entry may be, where its type does not say it.
+struct Allowed {
+  int least = 0;  // of a number
+  int most = 0;
+  std::span<const std::string_view> words = {};  // of a level, a word
+};
+constexpr Allowed from_to(int least, int most) { return {.least = least, .most = most}; }
+constexpr Allowed one_of(std::span<const std::string_view> words) { return {.words = words}; }
 
 struct Entry {
   std::string_view name;
@@ -21,6 +36,7 @@ struct Entry {
   Type type;
   std::string_view standard;  // the default
   std::string_view help;
+  Allowed allowed = {};
 };
 
 constexpr Entry kTable[] = {
@@ -39,22 +55,35 @@ constexpr Entry kTable[] = {
     {"TUTTI_CHECK", "", Type::flag, "0", "compare all ranks' calls before each operation"},
     {"TUTTI_ALGORITHM", "", Type::text, "", "algorithm by operation, as in all_reduce:ring,broadcast:chain"},
     {"TUTTI_TOPOLOGY_FILE", "", Type::text, "", "machine as a file of hwloc's, where this one does not show itself"},
-    {"TUTTI_LOG", "", Type::level, "warn", "what is logged: debug, info, warn, error or off"},
+    {"TUTTI_TRANSPORT", "", Type::word, "auto",
+     "what carries messages: shm inside a node, verbs between nodes, auto chooses", one_of(kTransports)},
+    {"TUTTI_IB_DEVICES", "", Type::text, "",
+     "RDMA devices to use, as in mlx5_0,mlx5_1:1 (device:port); ^mlx5_2: all but it"},
+    {"TUTTI_IB_GID_INDEX", "", Type::number, "-1",
+     "index of the address (GID) that each RDMA port uses; -1: the one that fits the peer", from_to(-1, 255)},
+    {"TUTTI_IB_TRAFFIC_CLASS", "", Type::number, "0", "traffic class of RoCE packets: DSCP times 4", from_to(0, 255)},
+    {"TUTTI_IB_SERVICE_LEVEL", "", Type::number, "0", "service level of RDMA connections", from_to(0, 15)},
+    {"TUTTI_IB_TIMEOUT", "", Type::number, "18", "a lost packet is sent again after 4.096 us * 2^this", from_to(1, 31)},
+    {"TUTTI_IB_RETRY_COUNT", "", Type::number, "7",
+     "how often a lost packet is sent again before its peer counts as gone", from_to(0, 7)},
+    {"TUTTI_IB_RNR_RETRY", "", Type::number, "7",
+     "how often a message is offered to a peer that has no buffer for it; 7: for ever", from_to(0, 7)},
+    {"TUTTI_IB_CONNECT", "", Type::word, "store",
+     "how RDMA connections are made: by addresses in the store, or by rdmacm", one_of(kConnects)},
+    {"TUTTI_LOG", "", Type::level, "warn", "what is logged: debug, info, warn, error or off", one_of(kLevels)},
 };
-
-constexpr std::string_view kLevels[] = {"debug", "info", "warn", "error", "off"};
-constexpr std::string_view kYes[] = {"1", "true", "yes", "on"};
-constexpr std::string_view kNo[] = {"0", "false", "no", "off"};
 
 std::string_view type_name(Type type) {
   switch (type) {
     case Type::rank:
     case Type::size:
-    case Type::port: return "integer";
+    case Type::port:
+    case Type::number: return "integer";
     case Type::seconds: return "seconds";
     case Type::flag: return "bool";
     case Type::text:
-    case Type::secret: return "text";
+    case Type::secret:
+    case Type::word: return "text";
     case Type::level: return "level";
   }
   return "?";
@@ -77,20 +106,27 @@ std::optional<int> parse_int(std::string_view text) {
   return value;
 }
 
+// "store or rdmacm", "auto, shm or verbs".
+std::string listed(std::span<const std::string_view> words) {
+  return fmt::format("{} or {}", fmt::join(words.first(words.size() - 1), ", "), words.back());
+}
+
 // What is allowed, where `text` is not; "" where it is.
-std::string allowed_instead(Type type, std::string_view text) {
+std::string allowed_instead(const Entry& entry, std::string_view text) {
   const auto within = [&](int least, int most) {
     const auto value = parse_int(text);
     return value && *value >= least && *value <= most ? std::string()
                                                       : fmt::format("a whole number from {} to {}", least, most);
   };
   constexpr int kMost = std::numeric_limits<int>::max();
-  switch (type) {
+  switch (entry.type) {
     case Type::rank: return within(0, kMost - 1);
     case Type::size: return within(1, kMost);
     case Type::port: return within(1, 65535);
+    case Type::number: return within(entry.allowed.least, entry.allowed.most);
     case Type::seconds: return parse_seconds(text) ? "" : "a number of seconds from 0 on, as in 1.5, or none";
-    case Type::level: return is_one_of(lower(text), kLevels) ? "" : "debug, info, warn, error or off";
+    case Type::level:
+    case Type::word: return is_one_of(lower(text), entry.allowed.words) ? "" : listed(entry.allowed.words);
     case Type::flag: {
       const std::string word = lower(text);
       return word.empty() || is_one_of(word, kYes) || is_one_of(word, kNo) ? "" : "1 or 0, true or false, yes or no";
@@ -173,11 +209,11 @@ Result<Config> Config::load(std::span<const std::string> settings) {
   for (size_t i = 0; i < std::size(kTable); ++i) {
     const Entry& entry = kTable[i];
     Value value = find_value(i, settings);
-    const std::string allowed = value.source == "default" ? "" : allowed_instead(entry.type, value.text);
+    const std::string allowed = value.source == "default" ? "" : allowed_instead(entry, value.text);
     if (!allowed.empty())
       return Status(Code::invalid_argument,
                     fmt::format("{} ({}) is '{}': it must be {}", entry.name, value.source, value.text, allowed));
-    if (entry.type == Type::level) value.text = lower(value.text);
+    if (!entry.allowed.words.empty()) value.text = lower(value.text);
     config.values_.push_back(std::move(value));
   }
   for (char** variable = environ; variable && *variable; ++variable) {

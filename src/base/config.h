@@ -52,6 +52,19 @@ class Config {
   std::string topology_file() const { return text("TUTTI_TOPOLOGY_FILE"); }
   std::string log_level() const { return text("TUTTI_LOG"); }
 
+  // What carries messages: "auto", "shm" or "verbs".
+  std::string transport() const { return text("TUTTI_TRANSPORT"); }
+
+  // RDMA; src/core/ib_settings.h has them together.
+  std::string ib_devices() const { return text("TUTTI_IB_DEVICES"); }
+  int ib_gid_index() const { return number("TUTTI_IB_GID_INDEX"); }
+  int ib_traffic_class() const { return number("TUTTI_IB_TRAFFIC_CLASS"); }
+  int ib_service_level() const { return number("TUTTI_IB_SERVICE_LEVEL"); }
+  int ib_timeout() const { return number("TUTTI_IB_TIMEOUT"); }
+  int ib_retry_count() const { return number("TUTTI_IB_RETRY_COUNT"); }
+  int ib_rnr_retry() const { return number("TUTTI_IB_RNR_RETRY"); }
+  std::string ib_connect() const { return text("TUTTI_IB_CONNECT"); }  // "store" or "rdmacm"
+
  private:
   struct Value {
     std::string text;
@@ -61,6 +74,7 @@ class Config {
   static Value find_value(size_t index, std::span<const std::string> settings);
   std::string text(std::string_view name) const;
   std::optional<int> integer(std::string_view name) const;
+  int number(std::string_view name) const { return integer(name).value_or(0); }  // of an entry with a default
   int64_t microseconds(std::string_view name) const;
   bool flag(std::string_view name) const;
 

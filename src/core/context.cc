@@ -22,17 +22,35 @@ std::vector<CpuList> cpus_on_node(const std::vector<RankPlace>& places, int node
   return cpus;
 }
 
+const CostParameters& cost_of(const Transport& transport, bool shares_cpus, bool is_software) {
+  if (std::string_view(transport.name()) == "shm") return shares_cpus ? kSharedCores : kSharedMemory;
+  return is_software ? kSoftwareRdma : kRdma;
+}
+
 nlohmann::json known(int index) { return index < 0 ? nlohmann::json(nullptr) : nlohmann::json(index); }
 
 }  // namespace
 
-Context::Context(Config config, std::unique_ptr<Session> session, std::unique_ptr<Transport> transport, int rank)
+Context::Context(Config config, std::unique_ptr<Session> session, std::unique_ptr<Mail> mail, Connections world,
+                 int rank)
     : lock_(take_lock()),
       config_(std::move(config)),
       rank_(rank),
       session_(std::move(session)),
-      transport_(std::move(transport)),
-      engine_(*transport_, *this) {}
+      mail_(std::move(mail)),
+      transport_(std::move(world.transport)),
+      engine_(*transport_, *this),
+      addresses_(std::move(world.addresses)),
+      own_place_(world.places[static_cast<size_t>(rank)]),
+      map_(world.places),
+      near_position_(world.places.size()),
+      failed_(world.places.size(), false),
+      connected_(world.places.size(), false),
+      share_cpus_(ranks_outnumber_cpus(cpus_on_node(world.places, own_place_.node))),
+      cost_(&cost_of(*transport_, share_cpus_, world.is_software)) {
+  for (int position = 0; position < size(); ++position) near_position_[map_.near_order()[position]] = position;
+  if (share_cpus_) log_info("{} ranks share fewer cores: waiting ranks give up their core at once", size());
+}
 
 Context::~Context() {
   if (watcher_) watcher_->stop();
@@ -43,29 +61,6 @@ Context::~Context() {
     if (!left.ok()) log_info("leaving the world: {}", left.message());
   }
   return_lock(lock_);
-}
-
-Status Context::exchange_addresses(Deadline deadline) {
-  auto addresses = session_->exchange("transport", transport_->address(), deadline);
-  if (!addresses) return addresses.status();
-  addresses_ = std::move(addresses.value());
-  failed_.resize(addresses_.size(), false);
-  connected_.resize(addresses_.size(), false);
-  for (int peer = 0; peer < size(); ++peer) {
-    if (peer == rank_) continue;
-    if (const Status reachable = transport_->reachable(addresses_[peer]); !reachable.ok())
-      return Status(Code::unsupported, fmt::format("rank {} cannot reach rank {} by {}: {}", rank_, peer,
-                                                   transport_->name(), reachable.message()));
-  }
-  auto places = exchange_places(*session_, *transport_, addresses_, *machine_, deadline);
-  if (!places) return places.status();
-  own_place_ = (*places)[rank_];
-  map_.emplace(*places);
-  near_position_.resize(places->size());
-  for (int position = 0; position < size(); ++position) near_position_[map_->near_order()[position]] = position;
-  share_cpus_ = ranks_outnumber_cpus(cpus_on_node(*places, own_place_.node));
-  if (share_cpus_) log_info("{} ranks share fewer cores: waiting ranks give up their core at once", size());
-  return {};
 }
 
 Group& Context::add_group(Membership membership, int64_t timeout_us) {
@@ -92,9 +87,7 @@ uint64_t Context::reserve_channels(uint32_t count) {
   return first;
 }
 
-Choice Context::choose(const Problem& problem) const {
-  return select(problem, share_cpus_ ? kSharedCores : kSharedMemory, overrides_);
-}
+Choice Context::choose(const Problem& problem) const { return select(problem, *cost_, overrides_); }
 
 // A peer may be slow to answer, or stopped. Others use the world meanwhile, and what they or the watch thread learn
 // ends the wait: so it goes in stretches, each twice as long as the one before.
@@ -243,7 +236,7 @@ std::string Context::describe() const {
                         {"rank", rank_},
                         {"transport", transport_->name()},
                         {"host", own_place_.host},
-                        {"nodes", map_->node_count()},
+                        {"nodes", map_.node_count()},
                         {"place",
                          {{"cpus", to_string(own_place_.cpus)},
                           {"package", known(own_place_.package)},

@@ -6,7 +6,6 @@
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,8 +16,8 @@
 #include "src/core/engine.h"
 #include "src/core/group.h"
 #include "src/core/notices.h"
-#include "src/core/seating.h"
 #include "src/core/store/session.h"
+#include "src/core/transports.h"
 #include "src/core/waiter.h"
 #include "src/core/watcher.h"
 #include "transport/transport.h"
@@ -86,8 +85,7 @@ class Context : private EngineEvents {
  private:
   static constexpr size_t kMostAborted = 256;
 
-  Context(Config config, std::unique_ptr<Session> session, std::unique_ptr<Transport> transport, int rank);
-  Status exchange_addresses(Deadline deadline);
+  Context(Config config, std::unique_ptr<Session> session, std::unique_ptr<Mail> mail, Connections world, int rank);
 
   void work_ended(Work& work) override;
   void work_failed(Work& work, Status status) override;
@@ -104,17 +102,19 @@ class Context : private EngineEvents {
   int rank_;
   Overrides overrides_;
   std::unique_ptr<Session> session_;
+  std::unique_ptr<Mail> mail_;
   std::unique_ptr<Transport> transport_;
   Notices notices_;
   Engine engine_;
   std::vector<std::string> addresses_;
   std::shared_ptr<const Machine> machine_;
   RankPlace own_place_;
-  std::optional<RankMap> map_;
+  RankMap map_;
   std::vector<int> near_position_;
   std::vector<bool> failed_;  // by world rank
   std::vector<bool> connected_;
   bool share_cpus_ = false;
+  const CostParameters* cost_ = nullptr;
   uint32_t next_channel_ = 1;
   std::vector<std::unique_ptr<Group>> groups_;
   std::deque<std::pair<uint64_t, Status>> aborted_channels_;  // the latest

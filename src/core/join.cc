@@ -3,14 +3,16 @@
 
 #include "src/base/log.h"
 #include "src/core/context.h"
-#include "transport/shm/shm_transport.h"
+#include "src/core/store_mail.h"
+#include "src/core/transports.h"
 
 namespace tutti::internal {
 namespace {
 
 // The settings on which all ranks must agree, as text that is compared when they join.
 std::string digest_of(const Config& config) {
-  return fmt::format("TUTTI_CHECK={} TUTTI_ALGORITHM={}", config.check() ? 1 : 0, config.algorithm());
+  return fmt::format("TUTTI_CHECK={} TUTTI_ALGORITHM={} TUTTI_TRANSPORT={}", config.check() ? 1 : 0, config.algorithm(),
+                     config.transport());
 }
 
 Result<std::unique_ptr<Session>> join_session(const JoinRequest& request, const Config& config, Deadline deadline) {
@@ -40,16 +42,13 @@ Result<std::unique_ptr<Context>> Context::join(const JoinRequest& request) {
   if (!session) return session.status();
   const int rank = (*session)->rank();
   set_log_rank(rank);
-  const RankPlace place = place_on(**machine, own_cpus());
-  const bool is_near_one = (*machine)->is_this_host && (*machine)->numa_nodes.size() > 1 && place.numa >= 0;
-  auto transport = ShmTransport::create({.rank = rank,
-                                         .world_size = (*session)->size(),
-                                         .numa_node = is_near_one ? (*machine)->numa_nodes[place.numa].os_index : -1});
-  if (!transport) return transport.status();
-  std::unique_ptr<Context> context(new Context(std::move(*config), std::move(*session), std::move(*transport), rank));
+  auto mail = std::make_unique<StoreMail>(**session);
+  auto world = connect_world(**session, *config, **machine, place_on(**machine, own_cpus()), *mail, deadline);
+  if (!world) return world.status();
+  std::unique_ptr<Context> context(
+      new Context(std::move(*config), std::move(*session), std::move(mail), std::move(*world), rank));
   context->overrides_ = *overrides;
   context->machine_ = *machine;
-  TUTTI_RETURN_IF_ERROR(context->exchange_addresses(deadline));
   context->watcher_ = std::make_unique<Watcher>(*context->session_, *context->transport_, context->notices_);
   TUTTI_RETURN_IF_ERROR(context->watcher_->start());
   return context;

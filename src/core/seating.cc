@@ -1,5 +1,6 @@
 #include "src/core/seating.h"
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include "src/base/log.h"
@@ -24,22 +25,23 @@ int lowest_on_this_node(int rank, const Transport& transport, const std::vector<
 
 Result<std::shared_ptr<const Machine>> find_machine(const Config& config) {
   if (const std::string file = config.topology_file(); !file.empty()) {
-    auto machine = Machine::read({MachineSource::Kind::xml_file, file});
-    if (machine) return std::shared_ptr<const Machine>(std::make_shared<const Machine>(std::move(*machine)));
-    return Status(machine.status().code(), "TUTTI_TOPOLOGY_FILE: " + machine.status().message());
+    auto machine = Machine::this_host_by_file(file);
+    if (!machine) return machine.status();
+    return std::shared_ptr<const Machine>(std::make_shared<const Machine>(std::move(*machine)));
   }
   const Result<Machine>& machine = Machine::this_host();
   if (machine.ok() && machine.value().is_this_host)
     return std::shared_ptr<const Machine>(std::shared_ptr<void>(), &machine.value());
-  log_info("{}: ranks are not placed",
-           machine.ok() ? "hwloc's environment names another machine than this" : machine.status().message());
-  return std::shared_ptr<const Machine>(std::make_shared<const Machine>());
+  Machine nothing;
+  nothing.source = machine.ok() ? fmt::format("{} makes hwloc show another machine than this", machine.value().source)
+                                : machine.status().message();
+  log_warn("{}: ranks are not placed", nothing.source);
+  return std::shared_ptr<const Machine>(std::make_shared<const Machine>(std::move(nothing)));
 }
 
 Result<std::vector<RankPlace>> exchange_places(Session& session, const Transport& transport,
-                                               const std::vector<std::string>& addresses, const Machine& machine,
+                                               const std::vector<std::string>& addresses, RankPlace own,
                                                Deadline deadline) {
-  RankPlace own = place_on(machine, own_cpus());
   own.host = host_name();
   own.node = lowest_on_this_node(session.rank(), transport, addresses, deadline);
   auto texts = session.exchange("place", own.encode(), deadline);

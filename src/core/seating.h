@@ -12,13 +12,14 @@
 
 namespace tutti::internal {
 
-// This host, or what TUTTI_TOPOLOGY_FILE says that it is. Where this host cannot be read, a machine without parts: then
-// less is known. Errors: invalid_argument (the file).
+// This host, or what TUTTI_TOPOLOGY_FILE says that it is. Where this host cannot be read, a machine without parts,
+// whose source says why: then less is known. Errors: invalid_argument (the file).
 Result<std::shared_ptr<const Machine>> find_machine(const Config& config);
 
-// Blocks until all ranks have told. `addresses`: of the transport, by rank. Errors: those of the session's exchange.
+// Blocks until all ranks have told. `addresses`: of the transport, by rank. `own`: by place_on; its host and node are
+// found here. Errors: those of the session's exchange.
 Result<std::vector<RankPlace>> exchange_places(Session& session, const Transport& transport,
-                                               const std::vector<std::string>& addresses, const Machine& machine,
+                                               const std::vector<std::string>& addresses, RankPlace own,
                                                Deadline deadline);
 
 }  // namespace tutti::internal

@@ -83,6 +83,15 @@ TEST_F(ConfigTest, WithNothingSetHasTheDocumentedDefaults) {
   EXPECT_FALSE(config.check());
   EXPECT_EQ(config.algorithm(), "");
   EXPECT_EQ(config.log_level(), "warn");
+  EXPECT_EQ(config.transport(), "auto");
+  EXPECT_EQ(config.ib_devices(), "");
+  EXPECT_EQ(config.ib_gid_index(), -1);
+  EXPECT_EQ(config.ib_traffic_class(), 0);
+  EXPECT_EQ(config.ib_service_level(), 0);
+  EXPECT_EQ(config.ib_timeout(), 18);
+  EXPECT_EQ(config.ib_retry_count(), 7);
+  EXPECT_EQ(config.ib_rnr_retry(), 7);
+  EXPECT_EQ(config.ib_connect(), "store");
   EXPECT_THAT(config.warnings(), IsEmpty());
 }
 
@@ -129,6 +138,37 @@ TEST_F(ConfigTest, RefusesBadValuesOfEachTypeByNameAndWithWhatIsAllowed) {
             "TUTTI_TIMEOUT (setting) is 'soon': it must be a number of seconds from 0 on, as in 1.5, or none");
   environment.set("SLURM_NTASKS", "0");
   EXPECT_THAT(refusal(), HasSubstr("WORLD_SIZE (environment SLURM_NTASKS) is '0'"));
+}
+
+TEST_F(ConfigTest, RdmaSettingsHaveTheRangesOfTheirFields) {
+  struct Range {
+    const char* name;
+    int least, most;
+    int (Config::*get)() const;
+  };
+  for (const auto& [name, least, most, get] : {Range{"TUTTI_IB_GID_INDEX", -1, 255, &Config::ib_gid_index},
+                                               Range{"TUTTI_IB_TRAFFIC_CLASS", 0, 255, &Config::ib_traffic_class},
+                                               Range{"TUTTI_IB_SERVICE_LEVEL", 0, 15, &Config::ib_service_level},
+                                               Range{"TUTTI_IB_TIMEOUT", 1, 31, &Config::ib_timeout},
+                                               Range{"TUTTI_IB_RETRY_COUNT", 0, 7, &Config::ib_retry_count},
+                                               Range{"TUTTI_IB_RNR_RETRY", 0, 7, &Config::ib_rnr_retry}}) {
+    const std::string allowed = "a whole number from " + std::to_string(least) + " to " + std::to_string(most);
+    for (const int good : {least, most})
+      EXPECT_EQ((load({std::string(name) + "=" + std::to_string(good)}).*get)(), good);
+    for (const std::string& bad :
+         {std::to_string(least - 1), std::to_string(most + 1), std::string("x"), std::string()})
+      EXPECT_EQ(refusal({std::string(name) + "=" + bad}),
+                std::string(name) + " (setting) is '" + bad + "': it must be " + allowed);
+  }
+}
+
+TEST_F(ConfigTest, WordsAreTakenInAnyCaseAndNoOthers) {
+  EXPECT_EQ(load({"TUTTI_TRANSPORT=Verbs"}).transport(), "verbs");
+  EXPECT_EQ(load({"TUTTI_IB_CONNECT=rdmacm"}).ib_connect(), "rdmacm");
+  EXPECT_EQ(refusal({"TUTTI_TRANSPORT=tcp"}), "TUTTI_TRANSPORT (setting) is 'tcp': it must be auto, shm or verbs");
+  EXPECT_EQ(refusal({"TUTTI_IB_CONNECT=mpi"}), "TUTTI_IB_CONNECT (setting) is 'mpi': it must be store or rdmacm");
+  environment.set("TUTTI_TRANSPORT", "rdma");
+  EXPECT_THAT(refusal(), HasSubstr("TUTTI_TRANSPORT (environment) is 'rdma'"));
 }
 
 TEST_F(ConfigTest, AnEmptyVariableIsNone) {

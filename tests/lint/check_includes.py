@@ -46,7 +46,7 @@ FOREIGN = {
     r"spdlog/.*": ["src/base"],
     r"nlohmann/.*": ["src/base", "src/core", "src/run", "src/info", "topology", "perf"],
     r"CLI/.*": ["src/run", "src/info", "perf", "examples"],
-    r"netinet/.*|arpa/inet\.h|netdb\.h|ifaddrs\.h|net/if\.h": ["src/core", "src/run"],
+    r"netinet/.*|arpa/inet\.h|netdb\.h|ifaddrs\.h|net/if\.h": ["src/core", "src/run", "transport/verbs"],
     r"mpi\.h": ["perf/peers"],
 }
 

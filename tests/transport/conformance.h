@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,10 @@ class TransportFactory {
   virtual std::vector<std::unique_ptr<Transport>> make(int ranks) = 0;
   // Whether posts and polls allocate nothing in steady state, as they should.
   virtual bool is_allocation_free() const { return true; }
+  // Why this transport cannot run here; nothing: it can.
+  virtual std::optional<std::string> why_not() const { return std::nullopt; }
+  // Where the last `make` has its letters carried; null: they need none.
+  virtual PostOffice* post_office() { return nullptr; }
   // Ends a rank of the last `make` without a word. False: this transport cannot do that inside one process.
   virtual bool kill(int) { return false; }
 };
@@ -35,13 +40,19 @@ inline std::string factory_name(const ::testing::TestParamInfo<TransportFactory*
 
 class Conformance : public ::testing::TestWithParam<TransportFactory*> {
  public:
+  void SetUp() override {
+    if (const auto why = GetParam()->why_not()) GTEST_SKIP() << *why;
+  }
   // All pairs connected.
   std::unique_ptr<World> connected(int ranks) {
     auto world = unconnected(ranks);
     world->connect_all();
     return world;
   }
-  std::unique_ptr<World> unconnected(int ranks) { return std::make_unique<World>(GetParam()->make(ranks)); }
+  std::unique_ptr<World> unconnected(int ranks) {
+    auto transports = GetParam()->make(ranks);
+    return std::make_unique<World>(std::move(transports), GetParam()->post_office());
+  }
 };
 
 }  // namespace tutti::internal::conformance

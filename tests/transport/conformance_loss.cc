@@ -19,7 +19,7 @@ TEST_P(Conformance, ACancelledReceiveTouchesItsMemoryNoMore) {
     std::vector<std::byte> from(bytes, std::byte{1});
     std::vector<std::byte> to(bytes, std::byte{2});
     (*world)[1].recv(channel, 0, 5, to.data(), bytes);
-    (*world)[1].transport().cancel(channel);
+    (*world)[1].cancel(channel);
     std::fill(to.begin(), to.end(), std::byte{3});
     const Ticket sent = (*world)[0].send(channel, 1, 5, from.data(), bytes);
     EXPECT_EQ((*world)[0].wait(sent).code, Code::ok) << "a late message is dropped, and counts as received";
@@ -38,7 +38,7 @@ TEST_P(Conformance, CancelDropsTheMessagesThatAreThere) {
     std::vector<Ticket> sent;
     for (uint64_t i = 0; i < 20; ++i) sent.push_back((*world)[0].send(channel, 1, i, from.data(), bytes));
     world->settle();
-    (*world)[1].transport().cancel(channel);
+    (*world)[1].cancel(channel);
     for (const Ticket ticket : sent) EXPECT_EQ((*world)[0].wait(ticket).code, Code::ok);
   }
 }
@@ -57,7 +57,7 @@ TEST_P(Conformance, ACancelledSendArrivesWholeOrIsAbortedOrDoesNotArrive) {
       fill(from, 1);
       Ticket received = early ? (*world)[1].recv(channel, 0, 5, to.data(), bytes) : 0;
       (*world)[0].send(channel, 1, 5, from.data(), bytes);
-      (*world)[0].transport().cancel(channel);
+      (*world)[0].cancel(channel);
       std::fill(from.begin(), from.end(), std::byte{9});
       if (!early) {
         world->settle();
@@ -65,7 +65,7 @@ TEST_P(Conformance, ACancelledSendArrivesWholeOrIsAbortedOrDoesNotArrive) {
       }
       world->settle();
       if (const auto got = (*world)[1].result(received); !got) {
-        (*world)[1].transport().cancel(channel);
+        (*world)[1].cancel(channel);
       } else if (got->code == Code::ok) {
         EXPECT_TRUE(holds(to, 1));
       } else {
@@ -86,7 +86,7 @@ TEST_P(Conformance, CancelStopsReductionsOfWhichSomeOperandsAreThere) {
     (*world)[0].reduce(channel, operands, result.data(), elements, kDigits);
     const Ticket first = (*world)[1].send(channel, 0, 1, data.data(), 8 * elements);
     world->settle();
-    (*world)[0].transport().cancel(channel);
+    (*world)[0].cancel(channel);
     const Ticket second = (*world)[2].send(channel, 0, 1, data.data(), 8 * elements);
     EXPECT_EQ((*world)[1].wait(first).code, Code::ok);
     EXPECT_EQ((*world)[2].wait(second).code, Code::ok);
@@ -111,8 +111,8 @@ TEST_P(Conformance, OtherChannelsGoOnWhenOneIsCancelled) {
     (*world)[0].send(bytes, 1, 2, bad.data(), bytes);
     const Ticket sent_second = (*world)[0].send(kGood, 1, bytes + 2, from.data(), bytes);
     world->poll();
-    (*world)[1].transport().cancel(bytes);
-    (*world)[0].transport().cancel(bytes);
+    (*world)[1].cancel(bytes);
+    (*world)[0].cancel(bytes);
     const Ticket second = (*world)[1].recv(kGood, 0, bytes + 2, late.data(), bytes);
     EXPECT_EQ((*world)[1].wait(first).code, Code::ok);
     EXPECT_EQ((*world)[1].wait(second).code, Code::ok);
@@ -134,9 +134,9 @@ TEST_P(Conformance, TenThousandCancelledChannelsUseUpNothing) {
     (*world)[1].recv(channel, 0, 1, to.data(), bytes);    // nobody sends it
     (*world)[0].send(channel, 1, 2, from.data(), bytes);  // nobody receives it
     if (channel % 2 == 0) world->poll();
-    (*world)[static_cast<int>(channel % 2)].transport().cancel(channel);
+    (*world)[static_cast<int>(channel % 2)].cancel(channel);
     if (channel % 4 < 2) world->poll();
-    (*world)[1 - static_cast<int>(channel % 2)].transport().cancel(channel);
+    (*world)[1 - static_cast<int>(channel % 2)].cancel(channel);
     world->poll();
     if (channel % 64 == 0) world->settle();
   };
@@ -211,7 +211,7 @@ TEST_P(Conformance, ARankThatLeavesWhileItOwesAMessageIsAFailure) {
   world->leave(1);
   EXPECT_EQ((*world)[0].wait_failure().peer, 1);
   EXPECT_FALSE((*world)[0].result(waiting)) << "it does not complete";
-  (*world)[0].transport().cancel(1);
+  (*world)[0].cancel(1);
   world->settle();
   EXPECT_EQ((*world)[0].transport().take_failure().peer, -1);
 }
@@ -225,7 +225,7 @@ TEST_P(Conformance, ARankThatLeavesWithoutReceivingIsAFailure) {
   world->leave(1);
   EXPECT_EQ((*world)[0].wait_failure().peer, 1);
   EXPECT_FALSE((*world)[0].result(sent));
-  (*world)[0].transport().cancel(1);
+  (*world)[0].cancel(1);
 }
 
 TEST_P(Conformance, NothingIsPostedToADisconnectedPeer) {
@@ -241,7 +241,7 @@ TEST_P(Conformance, NothingIsPostedToADisconnectedPeer) {
   const std::array<Endpoint, 2> both{{{2, 1}, {1, 1}}};
   EXPECT_EQ((*world)[0].wait((*world)[0].send(2, both, &value, 8)).code, Code::peer_failed);
   EXPECT_EQ((*world)[0].transport().take_failure().peer, -1) << "the owner knows already";
-  (*world)[0].transport().cancel(1);
+  (*world)[0].cancel(1);
   (*world)[0].transport().disconnect(1);
   EXPECT_EQ(world->connect(0, 1).code(), Code::peer_failed);
 
@@ -284,7 +284,7 @@ TEST_P(Conformance, ADeadPeerIsReportedOnceToEachAndFailsItsPosts) {
   EXPECT_FALSE((*world)[0].result(owed));
   EXPECT_FALSE((*world)[0].result(offered));
   EXPECT_FALSE((*world)[2].result(reduced));
-  for (const int rank : {0, 1, 2}) (*world)[rank].transport().cancel(1);
+  for (const int rank : {0, 1, 2}) (*world)[rank].cancel(1);
   // The survivors go on.
   uint64_t value = 17;
   (*world)[1].send(2, 2, 8, &value, 8);

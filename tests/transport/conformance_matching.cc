@@ -286,7 +286,7 @@ TEST_P(Conformance, AReductionWithAnOperandOfAnotherLengthIsAMismatch) {
           EXPECT_EQ(at_odd.found_bytes, 8 * elements);
         }
         // What the other two sent may find nobody any more: their owners cancel the channel.
-        for (int rank = 0; rank < 4; ++rank) (*world)[rank].transport().cancel(channel);
+        for (int rank = 0; rank < 4; ++rank) (*world)[rank].cancel(channel);
         uint64_t value = match;
         uint64_t found = 0;
         const Ticket good = (*world)[1].send(2, 0, match, &value, 8);

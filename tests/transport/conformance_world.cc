@@ -100,6 +100,17 @@ void Rank::progress() {
   std::this_thread::yield();
 }
 
+void Rank::cancel(uint64_t channel) {
+  if (alone_) return transport_->cancel(channel);
+  std::atomic<bool> done = false;
+  std::thread cancelling([&] {
+    transport_->cancel(channel);
+    done.store(true);
+  });
+  while (!done.load()) world_->poll(index_);
+  cancelling.join();
+}
+
 PeerFailure Rank::wait_failure() {
   const Deadline deadline = Deadline::after_us(10'000'000);
   for (;;) {
@@ -109,8 +120,8 @@ PeerFailure Rank::wait_failure() {
   }
 }
 
-World::World(std::vector<std::unique_ptr<Transport>> transports)
-    : transports_(std::move(transports)), wake_fd_(eventfd(0, EFD_CLOEXEC)) {
+World::World(std::vector<std::unique_ptr<Transport>> transports, PostOffice* office)
+    : transports_(std::move(transports)), office_(office), wake_fd_(eventfd(0, EFD_CLOEXEC)) {
   for (const auto& transport : transports_) {
     addresses_.push_back(transport->address());
     ranks_.push_back(std::make_unique<Rank>(static_cast<int>(ranks_.size()), *transport, this));
@@ -143,6 +154,9 @@ void World::serve() {
     }
     ::poll(entries.data(), entries.size(), 5);
     const std::scoped_lock lock(mutex_);
+    if (office_ != nullptr)
+      for (const auto& [from, to, text] : office_->take())
+        if (is_here(static_cast<size_t>(to))) transports_[static_cast<size_t>(to)]->deliver(from, text);
     for (size_t i = 0; i < keys.size(); ++i)
       if (entries[i + 1].revents != 0 && is_here(keys[i].first)) transports_[keys[i].first]->serve(keys[i].second);
   }
@@ -162,9 +176,9 @@ void World::leave(int rank) {
   transports_[static_cast<size_t>(rank)].reset();
 }
 
-void World::poll() {
+void World::poll(int but) {
   for (size_t rank = 0; rank < ranks_.size(); ++rank)
-    if (is_here(rank)) ranks_[rank]->poll();
+    if (is_here(rank) && static_cast<int>(rank) != but) ranks_[rank]->poll();
 }
 
 void World::settle() {

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "src/base/clock.h"
+#include "tests/transport/post_office.h"
 #include "transport/transport.h"
 
 namespace tutti::internal::conformance {
@@ -50,6 +51,8 @@ class Rank {
   void give_up(Ticket ticket) { open_.erase(ticket); }
 
   void poll();
+  // Gives the channel up while the others poll: a peer may have to say that it will not touch memory any more.
+  void cancel(uint64_t channel);
   // Threads of their own poll only themselves.
   void set_alone(bool alone) { alone_ = alone; }
   void progress();
@@ -72,7 +75,7 @@ class Rank {
 // All ranks, and the thread that serves their watches.
 class World {
  public:
-  explicit World(std::vector<std::unique_ptr<Transport>> transports);
+  explicit World(std::vector<std::unique_ptr<Transport>> transports, PostOffice* office = nullptr);
   ~World();
 
   int size() const { return static_cast<int>(ranks_.size()); }
@@ -85,8 +88,8 @@ class World {
   void connect_all();
   // Destroys the rank's transport.
   void leave(int rank);
-  // Polls all ranks once.
-  void poll();
+  // Polls all ranks once, but for one.
+  void poll(int but = -1);
   // Polls all ranks until nothing should be on its way any more.
   void settle();
   // Runs body for each rank on a thread of its own.
@@ -100,6 +103,7 @@ class World {
   std::vector<std::unique_ptr<Transport>> transports_;  // null: it has left
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::vector<std::string> addresses_;
+  PostOffice* const office_;
   std::mutex mutex_;  // between serve and leave
   std::atomic<bool> stop_{false};
   int wake_fd_ = -1;

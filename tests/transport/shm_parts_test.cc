@@ -1,9 +1,13 @@
 // The parts of shm by themselves: windows, slots, the ring, addresses.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/mempolicy.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstring>
 #include <map>
 #include <random>
@@ -243,6 +247,27 @@ TEST(Region, WindowsAreZeroedAlsoTheSecondTime) {
       EXPECT_TRUE(region.release(data).ok());
     }
   }
+}
+
+// What the kernel answers of the policy at this address: its mode, and the nodes as bits.
+std::pair<int, unsigned long> policy_at(const void* address) {
+  int mode = -1;
+  unsigned long nodes[16] = {};
+  constexpr size_t kBits = sizeof nodes * 8;
+  if (syscall(SYS_get_mempolicy, &mode, nodes, kBits, address, MPOL_F_ADDR) != 0) mode = -1;
+  return {mode, nodes[0]};
+}
+
+TEST(Region, OfANumaNodeHasItsMemoryThere) {
+  auto near = Region::create(0, 2, 0);
+  auto anywhere = Region::create(1, 2);
+  ASSERT_TRUE(near.ok() && anywhere.ok());
+  const auto window_of = [](Region& region) { return region.allocate(4096).value(); };
+  const auto anywhere_policy = policy_at(window_of(**anywhere));
+  if (anywhere_policy.first < 0) GTEST_SKIP() << "the kernel does not tell: " << strerror(errno);
+  EXPECT_EQ(anywhere_policy, std::pair(int{MPOL_DEFAULT}, 0UL));
+  for (const void* memory : {window_of(**near), static_cast<void*>((*near)->base())})
+    EXPECT_EQ(policy_at(memory), std::pair(int{MPOL_PREFERRED}, 1UL)) << "node 0, which is on every machine";
 }
 
 TEST(Region, MoreMemoryThanThereIsIsAnErrorNotASignal) {

@@ -175,24 +175,10 @@ Status Connector::adopt(int rank, UniqueFd socket, Acquaintance met) {
 }
 
 void Connector::fail(Peer& peer, std::string reason) {
-  // relaxed: the failure itself is published under failures_mutex_.
+  // relaxed: the failure itself is published by failures_.
   if (peer.state.exchange(PeerState::failed, std::memory_order_relaxed) == PeerState::failed) return;
-  {
-    std::lock_guard lock(failures_mutex_);
-    failures_.push_back({peer.rank, std::move(reason)});
-    has_failures_.store(true, std::memory_order_relaxed);  // a hint: the queue is read under the mutex
-  }
+  failures_.push(peer.rank, std::move(reason));
   doorbell_.wake_if_asleep();
-}
-
-PeerFailure Connector::take_failure() {
-  if (!has_failures_.load(std::memory_order_relaxed)) return {};  // a hint, see fail
-  std::lock_guard lock(failures_mutex_);
-  if (failures_.empty()) return {};
-  PeerFailure failure = std::move(failures_.front());
-  failures_.erase(failures_.begin());
-  has_failures_.store(!failures_.empty(), std::memory_order_relaxed);
-  return failure;
 }
 
 void Connector::disconnect(Peer& peer) {

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "src/base/clock.h"
+#include "transport/failures.h"
 #include "transport/shm/handshake.h"
 #include "transport/shm/peer.h"
 #include "transport/transport.h"
@@ -51,10 +52,9 @@ class Connector {
   }
   Peer& active(size_t i) const { return *active_[i]; }
 
-  // The peer is gone: reported once by take_failure. Any thread.
+  // The peer is gone: reported once. Any thread.
   void fail(Peer& peer, std::string reason);
-  PeerFailure take_failure();
-  bool has_failures() const { return has_failures_.load(std::memory_order_relaxed); }  // a hint
+  Failures& failures() { return failures_; }
   // The owner gives the peer up: not reported.
   void disconnect(Peer& peer);
 
@@ -112,9 +112,7 @@ class Connector {
   std::vector<Peer*> active_;
   std::atomic<size_t> active_count_{0};
 
-  std::mutex failures_mutex_;
-  std::vector<PeerFailure> failures_;
-  std::atomic<bool> has_failures_{false};
+  Failures failures_;
 };
 
 }  // namespace tutti::internal::shm

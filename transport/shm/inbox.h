@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "src/base/kernel.h"
+#include "transport/list.h"
 #include "transport/shm/layout.h"
-#include "transport/shm/list.h"
 #include "transport/transport.h"
 
 namespace tutti::internal::shm {

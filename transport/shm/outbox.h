@@ -10,9 +10,9 @@
 #include <deque>
 #include <vector>
 
+#include "transport/completions.h"
+#include "transport/list.h"
 #include "transport/shm/arena.h"
-#include "transport/shm/completions.h"
-#include "transport/shm/list.h"
 #include "transport/shm/peer.h"
 
 namespace tutti::internal::shm {

@@ -11,10 +11,10 @@
 #include <unordered_set>
 #include <vector>
 
-#include "transport/shm/completions.h"
+#include "transport/completions.h"
+#include "transport/list.h"
 #include "transport/shm/connector.h"
 #include "transport/shm/inbox.h"
-#include "transport/shm/list.h"
 #include "transport/shm/peer.h"
 
 namespace tutti::internal::shm {

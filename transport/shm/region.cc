@@ -2,12 +2,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <linux/mempolicy.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,8 +13,8 @@
 #include <cerrno>
 #include <map>
 #include <mutex>
-#include <vector>
 
+#include "src/base/numa.h"
 #include "transport/shm/memory_limit.h"
 
 #ifndef MFD_NOEXEC_SEAL
@@ -107,15 +105,6 @@ Result<Backing> make_backing(size_t bytes) {
   return Backing{std::move(fd), std::move(*mapping)};
 }
 
-// Of the file's pages, whoever touches them first. Best effort: where it is forbidden, memory is right anywhere.
-void prefer_node(const Mapping& mapping, int node) {
-  if (node < 0) return;
-  constexpr size_t kBits = 8 * sizeof(unsigned long);
-  std::vector<unsigned long> mask(static_cast<size_t>(node) / kBits + 1);
-  mask.back() = 1UL << static_cast<size_t>(node) % kBits;
-  syscall(SYS_mbind, mapping.base(), mapping.bytes(), MPOL_PREFERRED, mask.data(), mask.size() * kBits + 1, 0);
-}
-
 // How large a region may be: windows for all the memory there is, within the limits on address space and file size.
 size_t wanted_bytes(const Layout& layout, int world_size) {
   const auto physical = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * page_bytes();
@@ -171,7 +160,8 @@ Result<std::unique_ptr<Region>> Region::create(int rank, int world_size, int num
     backing = make_backing(bytes);
   }
   if (!backing) return backing.status();
-  prefer_node(*backing->mapping, numa_node);
+  // Of the file's pages, whoever touches them first.
+  prefer_numa_node(backing->mapping->base(), backing->mapping->bytes(), numa_node);
   std::unique_ptr<Region> region(new Region(std::move(backing->fd), std::move(backing->mapping), random_u64(), layout));
   // Header, doorbell, consumed and withdrawn words; the arena. Rings follow when their sender connects.
   TUTTI_RETURN_IF_ERROR(region->reserve(0, layout.ring_offset(0)));

@@ -221,7 +221,7 @@ void ShmTransport::disconnect(int rank) {
   outbox_.drop(*peer);
 }
 
-PeerFailure ShmTransport::take_failure() { return connector_->take_failure(); }
+PeerFailure ShmTransport::take_failure() { return connector_->failures().take(); }
 
 void ShmTransport::idle(Deadline deadline) {
   const int64_t timeout_us = std::min<int64_t>(deadline.remaining_us(), shm::kMaxSleepUs);
@@ -229,7 +229,7 @@ void ShmTransport::idle(Deadline deadline) {
   doorbell_.sleep(timeout_us, [&] {
     for (size_t i = 0; i < connector_->active_count(); ++i)
       if (connector_->active(i).in().peek() != nullptr) return true;
-    return connector_->has_failures();
+    return connector_->failures().any();
   });
 }
 

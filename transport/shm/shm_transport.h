@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "transport/shm/completions.h"
+#include "transport/completions.h"
 #include "transport/shm/connector.h"
 #include "transport/shm/outbox.h"
 #include "transport/shm/receiver.h"
@@ -69,7 +69,7 @@ class ShmTransport final : public Transport {
   std::unique_ptr<shm::Region> region_;
   shm::Address address_;
   std::unique_ptr<shm::Connector> connector_;
-  shm::Completions completions_;
+  Completions completions_;
   shm::Outbox outbox_;
   shm::Receiver receiver_;
   shm::Doorbell doorbell_;

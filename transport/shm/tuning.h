@@ -19,9 +19,7 @@ inline constexpr size_t kReadChunkBytes = 65536;
 // Copies of messages from this size on are stored past the cache: they do not stay in it anyway.
 inline constexpr size_t kStreamingStoreBytes = size_t{8} << 20;
 
-// Sends, receives and early messages of a rank that there is room for from the start, and readers of a send: a moment
-// with more of them than ever before allocates, and then never again.
-inline constexpr size_t kUsualRequests = 128;
+// Readers of a send that there is room for from the start.
 inline constexpr size_t kUsualReaders = 8;
 
 // So many empty polls in a row before released slots are told to their owners in cells of their own.

@@ -1,0 +1,80 @@
+// The conformance suite on verbs, all ranks in this process, over whatever RDMA device there is: a soft-RoCE device of
+// the lab, or a real one. With memory that is registered on use, and with memory that goes through staging; connected
+// by letters, and by rdma_cm.
+#include <filesystem>
+#include <optional>
+
+#include "tests/transport/conformance.h"
+#include "transport/verbs/verbs_transport.h"
+
+namespace tutti::internal::conformance {
+namespace {
+
+class VerbsFactory final : public TransportFactory {
+ public:
+  VerbsFactory(std::string name, bool cache, bool through_rdmacm = false)
+      : name_(std::move(name)), cache_(cache), through_rdmacm_(through_rdmacm) {}
+  std::string name() const override { return name_; }
+  std::optional<std::string> why_not() const override {
+    std::error_code error;
+    if (std::filesystem::directory_iterator("/sys/class/infiniband", error) != std::filesystem::directory_iterator())
+      return std::nullopt;
+    return "there is no RDMA device here: ./dev roce runs this in a guest with soft-RoCE";
+  }
+  std::vector<std::unique_ptr<Transport>> make(int ranks) override {
+    office_ = std::make_unique<PostOffice>(ranks);
+    std::vector<std::unique_ptr<Transport>> made;
+    for (int rank = 0; rank < ranks; ++rank) {
+      VerbsTransport::Options options;
+      options.rank = rank;
+      options.world_size = ranks;
+      options.registrar.cache = cache_;
+      options.settings.through_rdmacm = through_rdmacm_;
+      auto transport = VerbsTransport::create(options, office_->of(rank));
+      if (!transport) throw std::runtime_error(transport.status().message());
+      made.push_back(std::move(*transport));
+    }
+    return made;
+  }
+  PostOffice* post_office() override { return office_.get(); }
+
+ private:
+  std::string name_;
+  bool cache_;
+  bool through_rdmacm_;
+  std::unique_ptr<PostOffice> office_;
+};
+
+VerbsFactory cached("cached", true);
+VerbsFactory uncached("uncached", false);
+VerbsFactory rdmacm("rdmacm", true, true);
+
+// Both ends in windows: the device moves each byte once, from where it lies to where it is wanted.
+TEST(VerbsCopies, NoneOfALongMessageBetweenWindows) {
+  if (const auto why = cached.why_not()) GTEST_SKIP() << *why;
+  constexpr size_t kBytes = size_t{1} << 20;
+  auto transports = cached.make(2);
+  auto& sender = static_cast<VerbsTransport&>(*transports[0]);
+  auto& receiver = static_cast<VerbsTransport&>(*transports[1]);
+  World world(std::move(transports), cached.post_office());
+  world.connect_all();
+  auto from = sender.allocate(kBytes);
+  auto to = receiver.allocate(kBytes);
+  ASSERT_TRUE(from) << from.status().message();
+  ASSERT_TRUE(to) << to.status().message();
+  fill({static_cast<std::byte*>(*from), kBytes}, 1);
+  const Ticket received = world[1].recv(1, 0, 1, *to, kBytes);
+  const Ticket sent = world[0].send(1, 1, 1, *from, kBytes);
+  EXPECT_EQ(world[1].wait(received).code, Code::ok);
+  EXPECT_EQ(world[0].wait(sent).code, Code::ok);
+  EXPECT_TRUE(holds({static_cast<const std::byte*>(*to), kBytes}, 1));
+  EXPECT_EQ(sender.moved().written_in_place, kBytes);
+  EXPECT_EQ(sender.moved().written_copied, 0u);
+  EXPECT_EQ(receiver.moved().received_in_place, kBytes);
+  EXPECT_EQ(receiver.moved().received_staged, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Verbs, Conformance, ::testing::Values(&cached, &uncached, &rdmacm), factory_name);
+
+}  // namespace
+}  // namespace tutti::internal::conformance

@@ -1,0 +1,78 @@
+// A peer that is connected, or was: its queue pairs, what has come from it and waits, and control messages that found
+// no room yet. Made by the connector, then the owner's; `state` is written by both.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "transport/verbs/inbox.h"
+#include "transport/verbs/queue_pair.h"
+#include "transport/verbs/wire.h"
+
+namespace tutti::internal::verbs {
+
+enum class PeerState : uint8_t {
+  accepting,  // it can send to us, and does not know yet that we can send to it
+  connected,
+  left,    // it has said goodbye
+  failed,  // its queue pairs are closed
+};
+
+class Peer {
+ public:
+  Peer(int its_rank, std::vector<std::unique_ptr<QueuePair>> its_pairs) : rank(its_rank), pairs(std::move(its_pairs)) {
+    backlog_.reserve(kUsualRequests);
+  }
+
+  QueuePair& main_pair() { return *pairs.front(); }
+
+  // Sends, now or when there is room; in order with other control messages.
+  template <class Body>
+  void control(Kind kind, uint64_t channel, uint64_t match, const Body& body) {
+    static_assert(sizeof(Body) <= kMaxControlBytes);
+    Control message;
+    message.header = {.kind = kind, .channel = channel, .match = match};
+    message.bytes = sizeof body;
+    std::memcpy(message.body.data(), &body, sizeof body);
+    post(message);
+  }
+  bool has_backlog() const { return backlog_head_ < backlog_.size(); }
+  void flush();
+  // Messages of their own for credits that the peer may be waiting for.
+  void return_credits();
+  // All that was sent is known to have arrived.
+  bool is_idle() const;
+
+  // Of a request that the device has refused; 0: none was.
+  int refusal() const;
+
+  // Nothing more goes in or out. Idempotent; any thread.
+  void close();
+
+  const int rank;
+  const std::vector<std::unique_ptr<QueuePair>> pairs;  // by path; messages travel on the first
+  std::atomic<PeerState> state{PeerState::accepting};
+  Inbox inbox;
+  std::atomic<bool> hung_up{false};  // rdma_cm says that it has closed the connection
+  bool hang_up_is_seen = false;      // by the owner, who looks for a goodbye in what has come before
+  bool is_buried = false;            // it has failed, and what was under way with it is given up
+
+ private:
+  struct Control {
+    Header header;
+    size_t bytes = 0;
+    std::array<std::byte, kMaxControlBytes> body;
+  };
+  void post(const Control& message);
+  bool send(const Control& message) { return main_pair().send(message.header, {message.body.data(), message.bytes}); }
+
+  std::vector<Control> backlog_;  // oldest first from backlog_head_
+  size_t backlog_head_ = 0;
+  std::atomic<bool> closed_{false};
+};
+
+}  // namespace tutti::internal::verbs

@@ -1,0 +1,43 @@
+#include "transport/verbs/staging.h"
+
+#include <sys/mman.h>
+
+#include <cerrno>
+
+namespace tutti::internal::verbs {
+namespace {
+
+constexpr size_t kStagingBytes = kChunkBytes * kChunkCount;
+
+}  // namespace
+
+Status Staging::prepare() {
+  if (is_ready()) return {};
+  void* const memory =
+      mmap(nullptr, kStagingBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  if (memory == MAP_FAILED) return Status::system(Code::out_of_resources, "mmap of staging memory", errno);
+  if (Status added = registrar_.add(memory, kStagingBytes); !added.ok()) {
+    munmap(memory, kStagingBytes);
+    return added;
+  }
+  memory_ = static_cast<std::byte*>(memory);
+  registration_ = registrar_.acquire(memory, kStagingBytes, true, nullptr);
+  for (int chunk = static_cast<int>(kChunkCount); chunk-- > 0;) free_.push_back(chunk);
+  return {};
+}
+
+Staging::~Staging() {
+  if (!is_ready()) return;
+  registrar_.release(registration_);
+  (void)registrar_.remove(memory_);
+  munmap(memory_, kStagingBytes);
+}
+
+int Staging::take() {
+  if (free_.empty()) return -1;
+  const int chunk = free_.back();
+  free_.pop_back();
+  return chunk;
+}
+
+}  // namespace tutti::internal::verbs
