@@ -56,9 +56,16 @@ Status set_source(hwloc_topology_t topology, const MachineSource& source) {
   return Status();
 }
 
+hwloc_topology_t empty_topology() {
+  hwloc_topology_t topology = nullptr;
+  return hwloc_topology_init(&topology) == 0 ? topology : nullptr;
+}
+
 }  // namespace
 
 Result<Topology> load_topology(const MachineSource& source) {
+  // hwloc unloads its plug-ins with its last topology, and what they hold is then lost: one topology stays.
+  [[gnu::used]] static hwloc_topology_t keeper = empty_topology();
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0)
     return Status::system(Code::out_of_resources, "hwloc cannot make a topology", errno);

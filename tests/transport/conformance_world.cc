@@ -101,7 +101,7 @@ void Rank::progress() {
 }
 
 void Rank::cancel(uint64_t channel) {
-  if (alone_) return transport_->cancel(channel);
+  if (alone_ || !world_->has_mail()) return transport_->cancel(channel);
   std::atomic<bool> done = false;
   std::thread cancelling([&] {
     transport_->cancel(channel);

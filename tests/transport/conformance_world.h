@@ -51,7 +51,8 @@ class Rank {
   void give_up(Ticket ticket) { open_.erase(ticket); }
 
   void poll();
-  // Gives the channel up while the others poll: a peer may have to say that it will not touch memory any more.
+  // Gives the channel up; where ranks write letters, while the others poll: a peer of such a transport may have to say
+  // that it will not touch memory any more.
   void cancel(uint64_t channel);
   // Threads of their own poll only themselves.
   void set_alone(bool alone) { alone_ = alone; }
@@ -79,6 +80,7 @@ class World {
   ~World();
 
   int size() const { return static_cast<int>(ranks_.size()); }
+  bool has_mail() const { return office_ != nullptr; }
   Rank& operator[](int rank) { return *ranks_[static_cast<size_t>(rank)]; }
   std::string address(int rank) const { return addresses_[static_cast<size_t>(rank)]; }
 

@@ -39,7 +39,7 @@ Status probe_locking(ibv_pd* domain) {
   if (locked_limit() >= kLeastLockedBytes) return {};
   void* const memory = mmap(nullptr, kLeastLockedBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return failed("mmap", errno);
-  ibv_mr* const region = ibv_reg_mr(domain, memory, kLeastLockedBytes, IBV_ACCESS_LOCAL_WRITE);
+  ibv_mr* const region = ibv_reg_mr(domain, memory, kLeastLockedBytes, int{IBV_ACCESS_LOCAL_WRITE});
   const int error = errno;
   if (region) ibv_dereg_mr(region);
   munmap(memory, kLeastLockedBytes);

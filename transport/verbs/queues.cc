@@ -50,7 +50,7 @@ Result<std::unique_ptr<BufferBlock>> BufferBlock::create(const Port& port, size_
       mmap(nullptr, block->length_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
   if (memory == MAP_FAILED) return failed("mmap of message buffers", port, errno);
   block->memory_ = memory;
-  block->region_ = ibv_reg_mr(port.domain(), memory, block->length_, IBV_ACCESS_LOCAL_WRITE);
+  block->region_ = ibv_reg_mr(port.domain(), memory, block->length_, int{IBV_ACCESS_LOCAL_WRITE});
   if (block->region_ == nullptr) return failed("ibv_reg_mr of message buffers", port, errno);
   for (size_t i = 0; i < count; ++i)
     block->buffers_.push_back({static_cast<std::byte*>(memory) + i * step, block->region_->lkey});
