@@ -145,6 +145,8 @@ class Transport {
   // A letter of this peer has come; called on the thread of serve(). For transports that find each other by letters;
   // others send none.
   virtual void deliver(int /*peer*/, std::string_view /*letter*/) {}
+  // The peer has left or died: no letter reaches it, nor comes from it any more. On the same thread.
+  virtual void gets_no_letters(int /*peer*/) {}
 
   // Memory that peers reach directly, zeroed and page-aligned; `bytes` > 0. Belongs to the transport.
   virtual Result<void*> allocate(size_t bytes) = 0;

@@ -174,6 +174,8 @@ void World::connect_all() {
 void World::leave(int rank) {
   const std::scoped_lock lock(mutex_);
   transports_[static_cast<size_t>(rank)].reset();
+  for (const auto& other : transports_)
+    if (other != nullptr) other->gets_no_letters(rank);
 }
 
 void World::poll(int but) {

@@ -31,6 +31,10 @@ class Connector {
   // Errors: peer_failed, timeout, unsupported, out_of_resources, mismatch (an address of another rank).
   Status connect(int rank, std::string_view address, Deadline deadline);
   void deliver(int rank, std::string_view letter) { letters_.deliver(rank, letter); }
+  // Where rdma_cm may connect too, it finds that out itself.
+  void gets_no_letters(int rank) {
+    if (!cm_) letters_.end(rank);
+  }
   // Readable when there is something to serve; -1: there never is.
   int fd() const { return cm_ ? cm_->fd() : -1; }
   void serve() {

@@ -77,6 +77,23 @@ void Letters::deliver(int rank, std::string_view bytes) {
   mail_.send(rank, reply.encode());
 }
 
+void Letters::end(int rank) {
+  if (!connections_.is_rank(rank)) return;
+  {
+    const std::scoped_lock lock(connections_.mutex());
+    Peer* const known = connections_.peer(rank);
+    Attempt& attempt = connections_.attempt(rank);
+    if (known != nullptr) {
+      if (known->state.load(std::memory_order_relaxed) == PeerState::accepting)  // the state alone matters
+        connections_.fail(*known, "it was gone before its connection was complete");
+    } else {
+      attempt = {};
+      attempt.refusal = Status::peer_failed(rank, fmt::format("rank {} is gone: it was never connected", rank));
+    }
+  }
+  connections_.changed().notify_all();
+}
+
 bool Letters::on_hello(int rank, const Letter& hello, Letter& reply) {
   if (connections_.peer(rank) != nullptr) return false;
   Attempt& attempt = connections_.attempt(rank);

@@ -21,6 +21,8 @@ class Letters final : public Wiring {
   Status ask(const Plan& plan, std::unique_lock<std::mutex>& lock) override;
   // On the watch thread.
   void deliver(int rank, std::string_view letter);
+  // The rank is gone: what is not connected will not be.
+  void end(int rank);
 
  private:
   // All with the mutex held; true: there is a reply.

@@ -51,7 +51,8 @@ Post Outbox::send_long(const SendRequest& request, std::span<Peer* const> peers)
   send.bytes = request.bytes;
   send.source = registrar_.acquire(request.data, request.bytes, false, nullptr);
   for (size_t i = 0; i < peers.size(); ++i)
-    send.readers.push_back({.peer = peers[i], .match = request.match_base + request.to[i].match});
+    send.readers.push_back(
+        {.peer = peers[i], .match = request.match_base + request.to[i].match, .wanted = request.bytes});
   for (size_t i = send.readers.size(); i-- > 0;) {  // from the end: a reader with another length leaves at once
     Peer& peer = *send.readers[i].peer;
     const uint64_t match = send.readers[i].match;
@@ -95,6 +96,15 @@ Send* Outbox::find(const SendId& id) {
   return send.live && send.id == id ? &send : nullptr;
 }
 
+Send* Outbox::find(const Peer& peer, const Header& header) {
+  for (Send* send = live_.front(); send != nullptr; send = send->next) {
+    if (send->channel != header.channel) continue;
+    const Send::Reader* const reader = reader_of(*send, peer);
+    if (reader != nullptr && reader->match == header.match) return send;
+  }
+  return nullptr;
+}
+
 Send::Reader* Outbox::reader_of(Send& send, const Peer& peer) {
   const auto found = std::ranges::find(send.readers, &peer, &Send::Reader::peer);
   return found == send.readers.end() ? nullptr : &*found;
@@ -107,10 +117,7 @@ bool Outbox::on_grant(Peer& peer, const Header& header, const GrantBody& grant) 
     peer.control(Kind::withdrawn, header.channel, header.match, GrantName{grant.immediate});
     return true;
   }
-  for (Send* send = live_.front(); send != nullptr; send = send->next) {
-    if (send->channel != header.channel) continue;
-    const Send::Reader* const reader = reader_of(*send, peer);
-    if (reader == nullptr || reader->match != header.match) continue;
+  if (Send* const send = find(peer, header)) {
     take_grant(*send, peer, grant);
     return true;
   }
@@ -224,7 +231,7 @@ void Outbox::end_if_over(Write& write) {
   if (!is_posted) peer.control(Kind::withdrawn, send.channel, 0, GrantName{immediate});
   if (is_written && reader != nullptr) {
     reader->written += bytes;
-    if (reader->written == send.bytes) return reader_done(send, *reader);
+    if (reader->written >= reader->wanted) return reader_done(send, *reader);
   }
   if (!send.live && send.writes == 0) free(send);
 }
@@ -262,6 +269,14 @@ bool Outbox::on_answer(Peer& peer, const AnswerBody& answer) {
   }
   reader_done(*send, *reader);
   return true;
+}
+
+void Outbox::on_enough(const Peer& peer, const Header& header, const EnoughBody& enough) {
+  Send* const send = find(peer, header);
+  if (send == nullptr) return;
+  Send::Reader& reader = *reader_of(*send, peer);
+  reader.wanted = std::min(reader.wanted, enough.bytes);
+  if (reader.written >= reader.wanted) reader_done(*send, reader);
 }
 
 // A grant that is being fulfilled ends by itself.

@@ -44,6 +44,7 @@ struct Send : Links<Send> {
     uint64_t match = 0;
     bool offered = false;
     uint64_t written = 0;
+    uint64_t wanted = 0;  // less than all: the receiver has given up
   };
   SendId id;
   bool live = false;
@@ -69,6 +70,7 @@ class Outbox {
   // False: the peer has sent what makes no sense.
   bool on_grant(Peer& peer, const Header& header, const GrantBody& grant);
   bool on_answer(Peer& peer, const AnswerBody& answer);
+  void on_enough(const Peer& peer, const Header& header, const EnoughBody& enough);
   void on_revoke(Peer& peer, const Header& header, const GrantName& name);
   // A piece has arrived, or will never.
   void on_sent(const Sent& sent);
@@ -96,6 +98,7 @@ class Outbox {
   void offer(Send& send, Send::Reader& reader);
   Send& take();
   Send* find(const SendId& id);
+  Send* find(const Peer& peer, const Header& header);
   static Send::Reader* reader_of(Send& send, const Peer& peer);
   void take_grant(Send& send, Peer& peer, const GrantBody& grant);
   void start(Send& send, Peer& peer, const GrantBody& grant);

@@ -387,6 +387,10 @@ void Receiver::leave_lists(Request& request) {
 }
 
 void Receiver::drop(Request& request) {
+  if (request.hungry)
+    for (Operand& operand : operands_of(request))
+      if (operand.peer != nullptr)
+        operand.peer->control(Kind::enough, request.channel, operand.match, EnoughBody{request.asked_bytes});
   leave_lists(request);
   for (Part& part : request.parts) give_chunks(part);
   for (Granted& granted : granted_) {

@@ -147,6 +147,7 @@ void VerbsTransport::serve(uint64_t key) {
 }
 
 void VerbsTransport::deliver(int peer, std::string_view letter) { connector_.deliver(peer, letter); }
+void VerbsTransport::gets_no_letters(int peer) { connector_.gets_no_letters(peer); }
 
 Result<void*> VerbsTransport::allocate(size_t bytes) { return windows_.allocate(bytes); }
 Status VerbsTransport::release(void* memory) { return windows_.release(memory); }
@@ -273,6 +274,12 @@ bool VerbsTransport::dispatch(Peer& peer, const Header& header, std::span<const 
     case Kind::answer: {
       verbs::AnswerBody answer;
       return read_body(data, answer) && outbox_.on_answer(peer, answer);
+    }
+    case Kind::enough: {
+      verbs::EnoughBody enough;
+      if (!read_body(data, enough)) return false;
+      outbox_.on_enough(peer, header, enough);
+      return true;
     }
     case Kind::revoke:
     case Kind::withdrawn: {

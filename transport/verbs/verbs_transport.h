@@ -55,6 +55,7 @@ class VerbsTransport final : public Transport {
   std::vector<Watch> watches() override;
   void serve(uint64_t key) override;
   void deliver(int peer, std::string_view letter) override;
+  void gets_no_letters(int peer) override;
   Result<void*> allocate(size_t bytes) override;
   Status release(void* memory) override;
   Status register_memory(void* memory, size_t bytes) override;
