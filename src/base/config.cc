@@ -16,7 +16,7 @@ namespace {
 enum class Type { rank, size, port, number, seconds, flag, text, secret, level, word };
 
 constexpr std::string_view kLevels[] = {"debug", "info", "warn", "error", "off"};
-constexpr std::string_view kTransports[] = {"auto", "shm", "verbs"};
+constexpr std::string_view kTransports[] = {"auto", "shm", "verbs", "ucx"};
 constexpr std::string_view kConnects[] = {"store", "rdmacm"};
 constexpr std::string_view kYes[] = {"1", "true", "yes", "on"};
 constexpr std::string_view kNo[] = {"0", "false", "no", "off"};
@@ -56,7 +56,7 @@ constexpr Entry kTable[] = {
     {"TUTTI_ALGORITHM", "", Type::text, "", "algorithm by operation, as in all_reduce:ring,broadcast:chain"},
     {"TUTTI_TOPOLOGY_FILE", "", Type::text, "", "machine as a file of hwloc's, where this one does not show itself"},
     {"TUTTI_TRANSPORT", "", Type::word, "auto",
-     "what carries messages: shm inside a node, verbs between nodes, auto chooses", one_of(kTransports)},
+     "what carries messages: shm inside a node, verbs between nodes, ucx, auto chooses", one_of(kTransports)},
     {"TUTTI_IB_DEVICES", "", Type::text, "",
      "RDMA devices to use, as in mlx5_0,mlx5_1:1 (device:port); ^mlx5_2: all but it"},
     {"TUTTI_IB_GID_INDEX", "", Type::number, "-1",
@@ -106,7 +106,7 @@ std::optional<int> parse_int(std::string_view text) {
   return value;
 }
 
-// "store or rdmacm", "auto, shm or verbs".
+// "store or rdmacm", "auto, shm, verbs or ucx".
 std::string listed(std::span<const std::string_view> words) {
   return fmt::format("{} or {}", fmt::join(words.first(words.size() - 1), ", "), words.back());
 }
@@ -176,6 +176,8 @@ Status check_form(std::span<const std::string> settings) {
 }
 
 }  // namespace
+
+bool is_in_environment(const std::string& name) { return std::getenv(name.c_str()) != nullptr; }
 
 std::optional<int64_t> parse_seconds(std::string_view text) {
   constexpr int64_t kNever = std::numeric_limits<int64_t>::max();

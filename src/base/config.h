@@ -52,7 +52,7 @@ class Config {
   std::string topology_file() const { return text("TUTTI_TOPOLOGY_FILE"); }
   std::string log_level() const { return text("TUTTI_LOG"); }
 
-  // What carries messages: "auto", "shm" or "verbs".
+  // What carries messages: "auto", "shm", "verbs" or "ucx".
   std::string transport() const { return text("TUTTI_TRANSPORT"); }
 
   // RDMA; src/core/ib_settings.h has them together.
@@ -82,6 +82,9 @@ class Config {
   std::vector<std::string> warnings_;
   bool check_ = false;  // read by every operation
 };
+
+// Whether the user has set a variable that is another library's; "" counts as set.
+bool is_in_environment(const std::string& name);
 
 // Seconds as decimal text ("1.5"), or "none": microseconds, saturated. Nothing where the text is no such number.
 std::optional<int64_t> parse_seconds(std::string_view text);

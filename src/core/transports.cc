@@ -8,12 +8,13 @@
 #include "src/core/ib_settings.h"
 #include "topology/locality.h"
 #include "transport/shm/shm_transport.h"
+#include "transport/ucx/ucx_transport.h"
 #include "transport/verbs/verbs_transport.h"
 
 namespace tutti::internal {
 namespace {
 
-// The first byte of what a rank publishes for verbs.
+// The first byte of what a rank publishes for verbs and ucx.
 constexpr char kHardware = 'h', kSoftware = 's', kNone = '-';
 
 // The system's number of the node where this rank's memory shall lie; -1: there is no choice.
@@ -53,37 +54,51 @@ bool wants_verbs(const Config& config, const std::vector<RankPlace>& places) {
   return std::ranges::any_of(places, [&](const RankPlace& place) { return place.node != places.front().node; });
 }
 
-// All ranks learn of it when one of them has no device.
-Status use_verbs(Session& session, const Config& config, const Machine& machine, Mail& mail, Deadline deadline,
-                 Connections& world) {
-  const int rank = session.rank();
-  const RankPlace& own = world.places[static_cast<size_t>(rank)];
+// A transport between nodes as this rank could make it, or why it could not.
+struct Candidate {
+  std::string name;
+  Result<std::unique_ptr<Transport>> transport;
+  bool is_software = false;
+};
+
+Candidate make_verbs(Session& session, const Config& config, const Machine& machine, Mail& mail, const RankPlace& own) {
   VerbsTransport::Options options;
-  options.rank = rank;
+  options.rank = session.rank();
   options.world_size = session.size();
   options.numa_node = numa_node_of(machine, own);
   options.preferred = near_devices(machine, own);
   options.settings = ib_settings(config);
-  auto verbs = VerbsTransport::create(options, mail);
-  std::string text;
-  if (verbs) {
-    text = is_emulated(machine, (*verbs)->devices()) ? kSoftware : kHardware;
-    text += (*verbs)->address();
-  } else {
-    text = kNone + verbs.status().message();
-  }
-  auto texts = session.exchange("verbs", text, deadline);
+  auto made = VerbsTransport::create(options, mail);
+  if (!made) return {"verbs", made.status()};
+  const bool is_software = is_emulated(machine, (*made)->devices());
+  return {"verbs", std::unique_ptr<Transport>(std::move(*made)), is_software};
+}
+
+Candidate make_ucx(Session& session, const Machine& machine, Mail& mail, const RankPlace& own) {
+  auto made = UcxTransport::create(
+      {.rank = session.rank(), .world_size = session.size(), .numa_node = numa_node_of(machine, own)}, mail);
+  if (!made) return {"ucx", made.status()};
+  return {"ucx", std::unique_ptr<Transport>(std::move(*made))};
+}
+
+// All ranks learn of it when one of them cannot use it.
+Status use(Candidate candidate, Session& session, Deadline deadline, Connections& world) {
+  auto& transport = candidate.transport;
+  const std::string text = transport ? (candidate.is_software ? kSoftware : kHardware) + (*transport)->address()
+                                     : kNone + transport.status().message();
+  auto texts = session.exchange(candidate.name, text, deadline);
   if (!texts) return texts.status();
-  if (!verbs) return verbs.status();
+  if (!transport) return transport.status();
   for (int peer = 0; peer < session.size(); ++peer) {
     std::string& address = (*texts)[static_cast<size_t>(peer)];
     const char kind = address.empty() ? kNone : address.front();
     address.erase(0, 1);
-    if (kind == kNone) return Status(Code::unsupported, fmt::format("rank {} cannot use verbs: {}", peer, address));
+    if (kind == kNone)
+      return Status(Code::unsupported, fmt::format("rank {} cannot use {}: {}", peer, candidate.name, address));
     world.is_software |= kind == kSoftware;
   }
-  TUTTI_RETURN_IF_ERROR(check_reachable(**verbs, *texts, rank));
-  world.transport = std::move(*verbs);
+  TUTTI_RETURN_IF_ERROR(check_reachable(**transport, *texts, session.rank()));
+  world.transport = std::move(*transport);
   world.addresses = std::move(*texts);
   return {};
 }
@@ -97,13 +112,16 @@ Result<Connections> connect_world(Session& session, const Config& config, const 
   if (!shm) return shm.status();
   auto addresses = session.exchange("shm", (*shm)->address(), deadline);
   if (!addresses) return addresses.status();
-  // Also where verbs carries everything: ranks of one node are those that can share memory.
+  // Also where verbs or ucx carries everything: ranks of one node are those that can share memory.
   auto places = exchange_places(session, **shm, *addresses, std::move(own), deadline);
   if (!places) return places.status();
   Connections world;
   world.places = std::move(*places);
-  if (wants_verbs(config, world.places)) {
-    TUTTI_RETURN_IF_ERROR(use_verbs(session, config, machine, mail, deadline, world));
+  const RankPlace& place = world.places[static_cast<size_t>(session.rank())];
+  if (config.transport() == "ucx") {
+    TUTTI_RETURN_IF_ERROR(use(make_ucx(session, machine, mail, place), session, deadline, world));
+  } else if (wants_verbs(config, world.places)) {
+    TUTTI_RETURN_IF_ERROR(use(make_verbs(session, config, machine, mail, place), session, deadline, world));
   } else {
     TUTTI_RETURN_IF_ERROR(check_reachable(**shm, *addresses, session.rank()));
     world.transport = std::move(*shm);

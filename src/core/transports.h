@@ -1,6 +1,6 @@
 // Which transport carries the messages of a world, and by which addresses its ranks reach each other: shared memory
-// where all ranks are on one node, verbs between nodes, or what TUTTI_TRANSPORT says. Decided alike on all ranks, from
-// what all of them have published.
+// where all ranks are on one node, verbs between nodes, or what TUTTI_TRANSPORT says (ucx too). Decided alike on all
+// ranks, from what all of them have published.
 #pragma once
 
 #include <memory>

@@ -164,8 +164,9 @@ TEST_F(ConfigTest, RdmaSettingsHaveTheRangesOfTheirFields) {
 
 TEST_F(ConfigTest, WordsAreTakenInAnyCaseAndNoOthers) {
   EXPECT_EQ(load({"TUTTI_TRANSPORT=Verbs"}).transport(), "verbs");
+  EXPECT_EQ(load({"TUTTI_TRANSPORT=ucx"}).transport(), "ucx");
   EXPECT_EQ(load({"TUTTI_IB_CONNECT=rdmacm"}).ib_connect(), "rdmacm");
-  EXPECT_EQ(refusal({"TUTTI_TRANSPORT=tcp"}), "TUTTI_TRANSPORT (setting) is 'tcp': it must be auto, shm or verbs");
+  EXPECT_EQ(refusal({"TUTTI_TRANSPORT=tcp"}), "TUTTI_TRANSPORT (setting) is 'tcp': it must be auto, shm, verbs or ucx");
   EXPECT_EQ(refusal({"TUTTI_IB_CONNECT=mpi"}), "TUTTI_IB_CONNECT (setting) is 'mpi': it must be store or rdmacm");
   environment.set("TUTTI_TRANSPORT", "rdma");
   EXPECT_THAT(refusal(), HasSubstr("TUTTI_TRANSPORT (environment) is 'rdma'"));

@@ -17,6 +17,7 @@
 #include <span>
 
 #include "src/base/status.h"
+#include "transport/windows.h"
 
 namespace tutti::internal::verbs {
 
@@ -52,16 +53,16 @@ struct RegistrarOptions {
   bool cache = true;            // false: as where unmap events cannot be proven to arrive
 };
 
-class Registrar {
+class Registrar final : public Registry {
  public:
   Registrar(MemoryDomain& domain, const RegistrarOptions& options);
-  ~Registrar();
+  ~Registrar() override;
 
   // Writable memory, which stays until `remove`, and must stay mapped. To the byte: peers reach no neighbours. Errors:
   // those of the domain, invalid_argument (no bytes, or it overlaps what was added).
-  Status add(void* memory, size_t bytes);
+  Status add(void* memory, size_t bytes) override;
   // While in use, it stays registered until the last release. invalid_argument: not what `add` got.
-  Status remove(void* memory);
+  Status remove(void* memory) override;
 
   // Whether all of it lies in one piece that was added.
   bool is_added(const void* memory, size_t bytes) const;

@@ -1,36 +1,36 @@
-// Registered memory in chunks, for parts of messages that cannot be written or read in place. Taken from the system
-// when it is first needed. Owner's thread.
+// Staging memory with its keys. Owner's thread.
 #pragma once
 
-#include <cstddef>
-#include <vector>
-
-#include "src/base/status.h"
+#include "transport/staging.h"
 #include "transport/verbs/registrar.h"
-#include "transport/verbs/tuning.h"
 
 namespace tutti::internal::verbs {
 
 class Staging {
  public:
-  explicit Staging(Registrar& registrar) : registrar_(registrar) {}
-  ~Staging();
+  explicit Staging(Registrar& registrar) : registrar_(registrar), chunks_(registrar) {}
+  ~Staging() {
+    if (registration_ != nullptr) registrar_.release(registration_);
+  }
 
-  // Errors: out_of_resources. Idempotent.
-  Status prepare();
-  bool is_ready() const { return memory_ != nullptr; }
-  size_t available() const { return free_.size(); }
-  // -1: none is free.
-  int take();
-  void give(int chunk) { free_.push_back(chunk); }
-  std::byte* data(int chunk) const { return memory_ + static_cast<size_t>(chunk) * kChunkBytes; }
+  // As in transport/staging.h.
+  Status prepare() {
+    if (chunks_.is_ready()) return {};
+    TUTTI_RETURN_IF_ERROR(chunks_.prepare());
+    registration_ = registrar_.acquire(chunks_.data(0), internal::Staging::kBytes, true, nullptr);
+    return {};
+  }
+  size_t available() const { return chunks_.available(); }
+  int take() { return chunks_.take(); }
+  void give(int chunk) { chunks_.give(chunk); }
+  std::byte* data(int chunk) const { return chunks_.data(chunk); }
+
   const Registration& registration() const { return *registration_; }
 
  private:
   Registrar& registrar_;
-  std::byte* memory_ = nullptr;
+  internal::Staging chunks_;
   const Registration* registration_ = nullptr;
-  std::vector<int> free_;
 };
 
 }  // namespace tutti::internal::verbs

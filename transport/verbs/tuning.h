@@ -31,11 +31,6 @@ inline constexpr uint32_t kInlineBytes = 220;
 // Completions taken from the device at a time.
 inline constexpr int kPollBatch = 16;
 
-// Registered memory for parts of long messages that cannot be written in place: those to be reduced, those to memory
-// that cannot be registered.
-inline constexpr size_t kChunkBytes = size_t{64} << 10;
-inline constexpr uint32_t kChunkCount = 128;
-static_assert(kChunkCount / 2 >= kMaxOperands, "a reduction of many fits into the half that is given out unasked");
 // Parts of one message that are under way at a time: one is reduced while the next ones arrive.
 inline constexpr int kPartsUnderWay = 4;
 

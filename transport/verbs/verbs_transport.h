@@ -26,7 +26,7 @@
 #include "transport/verbs/registrar.h"
 #include "transport/verbs/settings.h"
 #include "transport/verbs/staging.h"
-#include "transport/verbs/windows.h"
+#include "transport/windows.h"
 
 namespace tutti::internal {
 
@@ -115,7 +115,7 @@ class VerbsTransport final : public Transport {
   const AllQueues queues_;
   verbs::PortsDomain domain_;
   verbs::Registrar registrar_;
-  verbs::Windows windows_;
+  Windows windows_;
   verbs::Staging staging_;
   Completions completions_;
   std::unordered_set<uint64_t> cancelled_;

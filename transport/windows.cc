@@ -1,4 +1,4 @@
-#include "transport/verbs/windows.h"
+#include "transport/windows.h"
 
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -8,7 +8,7 @@
 
 #include "src/base/numa.h"
 
-namespace tutti::internal::verbs {
+namespace tutti::internal {
 namespace {
 
 constexpr size_t kHugePageBytes = size_t{2} << 20;
@@ -39,7 +39,7 @@ Result<void*> Windows::allocate(size_t bytes) {
     munmap(memory, length);
     return status;
   }
-  if (Status added = registrar_.add(memory, length); !added.ok()) {
+  if (Status added = registry_.add(memory, length); !added.ok()) {
     munmap(memory, length);
     return added;
   }
@@ -50,10 +50,10 @@ Result<void*> Windows::allocate(size_t bytes) {
 Status Windows::release(void* memory) {
   const auto found = lengths_.find(memory);
   if (found == lengths_.end()) return Status(Code::invalid_argument, "this is no window of this rank");
-  TUTTI_RETURN_IF_ERROR(registrar_.remove(memory));
+  TUTTI_RETURN_IF_ERROR(registry_.remove(memory));
   munmap(memory, found->second);
   lengths_.erase(found);
   return {};
 }
 
-}  // namespace tutti::internal::verbs
+}  // namespace tutti::internal

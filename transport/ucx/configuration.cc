@@ -1,0 +1,75 @@
+#include "transport/ucx/configuration.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <tuple>
+
+#include "src/base/config.h"
+#include "src/base/log.h"
+
+namespace tutti::internal::ucx {
+namespace {
+
+constexpr const char* kRdmaDevices = "/sys/class/infiniband";
+
+// An RDMA device that is software on a network interface names that interface, and has no hardware behind it.
+bool is_emulated(const std::filesystem::path& device) {
+  std::error_code error;
+  return std::filesystem::exists(device / "parent", error) && !std::filesystem::exists(device / "device", error);
+}
+
+// Where there is hardware too, its addresses are what matters.
+bool all_are_emulated(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::directory_iterator devices(folder, error);
+  if (error || devices == std::filesystem::directory_iterator()) return false;
+  for (const auto& device : devices)
+    if (!is_emulated(device.path())) return false;
+  return true;
+}
+
+// UCX 1.13 loses the first packets between soft-RoCE devices at the address that it takes by itself; 1.22 does not.
+bool loses_packets_on_soft_roce(const Version& version) {
+  return std::tuple(version.major, version.minor) < std::tuple(1U, 22U);
+}
+
+}  // namespace
+
+Settings needed_settings(const Version& version, const std::string& devices_folder) {
+  Settings settings;
+  // Over shared memory nothing but asking tells that a peer is dead.
+  settings.emplace_back("KEEPALIVE_INTERVAL", "1s");
+  if (loses_packets_on_soft_roce(version) && all_are_emulated(devices_folder))
+    settings.emplace_back("IB_GID_INDEX", "0");
+  return settings;
+}
+
+Configuration::~Configuration() {
+  if (config_ != nullptr) library().ucp_config_release(config_);
+}
+
+Result<Configuration> Configuration::read(const Settings& forced) {
+  ucp_config_t* config = nullptr;
+  if (const ucs_status_t status = library().ucp_config_read(nullptr, nullptr, &config); status != UCS_OK)
+    return Status(Code::invalid_argument, fmt::format("UCX does not take its settings: {}", text_of(status)));
+  Configuration made(config);
+  Version version;
+  unsigned release = 0;
+  library().ucp_get_version(&version.major, &version.minor, &release);
+  for (const auto& [name, value] : needed_settings(version, kRdmaDevices)) {
+    if (is_in_environment("UCX_" + name)) continue;
+    log_debug("UCX {}.{}.{}: {} is set to {}", version.major, version.minor, release, name, value);
+    TUTTI_RETURN_IF_ERROR(made.modify(name, value));
+  }
+  for (const auto& [name, value] : forced) TUTTI_RETURN_IF_ERROR(made.modify(name, value));
+  return made;
+}
+
+Status Configuration::modify(const std::string& name, const std::string& value) {
+  const ucs_status_t status = library().ucp_config_modify(config_, name.c_str(), value.c_str());
+  if (status == UCS_OK) return {};
+  return Status(Code::unsupported, fmt::format("UCX does not take {}={}: {}", name, value, text_of(status)));
+}
+
+}  // namespace tutti::internal::ucx

@@ -1,0 +1,42 @@
+// The configuration of the UCX context that tutti makes: UCX's own, from the environment and its files, with what tutti
+// needs to be otherwise. What the user has set in the environment stays as he set it; nothing is written there.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/base/status.h"
+#include "transport/ucx/library.h"
+
+namespace tutti::internal::ucx {
+
+// Names as in UCX_<name>.
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+struct Version {
+  unsigned major = 0;
+  unsigned minor = 0;
+};
+
+// What tutti sets for this version, with the RDMA devices below `devices_folder` (of sysfs).
+Settings needed_settings(const Version& version, const std::string& devices_folder);
+
+class Configuration {
+ public:
+  // `forced`: whatever the environment says; for tests. Errors: unsupported, invalid_argument.
+  static Result<Configuration> read(const Settings& forced);
+  Configuration(Configuration&& other) noexcept : config_(std::exchange(other.config_, nullptr)) {}
+  Configuration& operator=(Configuration&&) = delete;
+  ~Configuration();
+
+  const ucp_config_t* get() const { return config_; }
+
+ private:
+  explicit Configuration(ucp_config_t* config) : config_(config) {}
+  Status modify(const std::string& name, const std::string& value);
+
+  ucp_config_t* config_;
+};
+
+}  // namespace tutti::internal::ucx

@@ -1,0 +1,53 @@
+// A UCX context of our own with its one worker, and the memory that was made known to it. Owner's thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "src/base/fork.h"
+#include "src/base/status.h"
+#include "transport/ucx/configuration.h"
+#include "transport/ucx/library.h"
+#include "transport/windows.h"
+
+namespace tutti::internal::ucx {
+
+class Worker final : public Registry {
+ public:
+  // Errors: unsupported (UCX is not there, or finds nothing that it can use), invalid_argument (its settings),
+  // out_of_resources.
+  static Result<std::unique_ptr<Worker>> create(int world_size, const Settings& forced);
+  ~Worker() override;
+
+  ucp_worker_h get() const { return worker_; }
+  // Ends all communication, with a last word to those who wait for some. Idempotent.
+  void close();
+  const std::string& address() const { return address_; }
+  // Readable when there is something to do, once armed; -1: UCX cannot tell.
+  int event_fd() const { return event_fd_; }
+  // False: there is something to do now.
+  bool arm() { return library().ucp_worker_arm(worker_) == UCS_OK; }
+  bool progress() { return library().ucp_worker_progress(worker_) != 0; }
+
+  // A child of fork has the memory of all this, and nothing that makes it work.
+  bool is_inherited() const { return epoch_ != process_epoch(); }
+
+  Status add(void* memory, size_t bytes) override;
+  Status remove(void* memory) override;
+
+ private:
+  Worker() = default;
+  Status open(int world_size, const Configuration& configuration);
+
+  const uint32_t epoch_ = process_epoch();
+  ucp_context_h context_ = nullptr;
+  ucp_worker_h worker_ = nullptr;
+  std::string address_;
+  int event_fd_ = -1;
+  std::map<void*, ucp_mem_h> memory_;
+};
+
+}  // namespace tutti::internal::ucx
