@@ -36,12 +36,12 @@ bool loses_packets_on_soft_roce(const Version& version) {
 
 }  // namespace
 
-Settings needed_settings(const Version& version, const std::string& devices_folder) {
-  Settings settings;
+std::vector<Needed> needed_settings(const Version& version, const std::string& devices_folder) {
+  std::vector<Needed> settings;
   // Over shared memory nothing but asking tells that a peer is dead.
-  settings.emplace_back("KEEPALIVE_INTERVAL", "1s");
+  settings.push_back({"UCX_KEEPALIVE_INTERVAL", "KEEPALIVE_INTERVAL", "1s"});
   if (loses_packets_on_soft_roce(version) && all_are_emulated(devices_folder))
-    settings.emplace_back("IB_GID_INDEX", "0");
+    settings.push_back({"UCX_IB_GID_INDEX", "GID_INDEX", "0"});
   return settings;
 }
 
@@ -57,8 +57,8 @@ Result<Configuration> Configuration::read(const Settings& forced) {
   Version version;
   unsigned release = 0;
   library().ucp_get_version(&version.major, &version.minor, &release);
-  for (const auto& [name, value] : needed_settings(version, kRdmaDevices)) {
-    if (is_in_environment("UCX_" + name)) continue;
+  for (const auto& [variable, name, value] : needed_settings(version, kRdmaDevices)) {
+    if (is_in_environment(variable)) continue;
     log_debug("UCX {}.{}.{}: {} is set to {}", version.major, version.minor, release, name, value);
     TUTTI_RETURN_IF_ERROR(made.modify(name, value));
   }

@@ -11,7 +11,7 @@
 
 namespace tutti::internal::ucx {
 
-// Names as in UCX_<name>.
+// Names as ucp_config_modify takes them, and values.
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
 struct Version {
@@ -19,8 +19,15 @@ struct Version {
   unsigned minor = 0;
 };
 
-// What tutti sets for this version, with the RDMA devices below `devices_folder` (of sysfs).
-Settings needed_settings(const Version& version, const std::string& devices_folder);
+// What tutti sets, unless the user has set the variable.
+struct Needed {
+  std::string variable;
+  std::string name;  // in a configuration, which need not be the variable's
+  std::string value;
+};
+
+// For this version, with the RDMA devices in `devices_folder` (of sysfs).
+std::vector<Needed> needed_settings(const Version& version, const std::string& devices_folder);
 
 class Configuration {
  public:

@@ -94,8 +94,10 @@ void Connector::gets_no_letters(int rank) {
   {
     const std::scoped_lock lock(mutex_);
     out_of_reach_[static_cast<size_t>(rank)] = true;
-    Peer* const known = peer(rank);
-    if (known != nullptr && known->current() == PeerState::asking) fail(*known, "it was gone before it was connected");
+    if (Peer* const known = peer(rank)) {
+      known->is_out_of_reach.store(true, std::memory_order_relaxed);  // a hint: what it has sent may still come
+      if (known->current() == PeerState::asking) fail(*known, "it was gone before it was connected");
+    }
   }
   changed_.notify_all();
 }

@@ -33,6 +33,7 @@ struct Peer : Correspondent {
   ucp_ep_h endpoint = nullptr;  // made on first use
   bool tells_of_death = false;  // its endpoint does
   ucs_status_t error = UCS_OK;  // what UCX says of it
+  bool is_wired = false;        // UCX has connected it
   uint64_t sent = 0;            // messages, of any kind
   uint64_t received = 0;
   std::optional<uint64_t> last;      // from its goodbye: so many it has sent

@@ -38,8 +38,8 @@ ucs_status_t Sender::create_endpoint(Peer& peer, ucp_err_handling_mode_t mode) {
 // Not everything can tell that a peer is dead, shared memory of UCX 1.13 for one: where nothing else leads to the peer,
 // that must do, and others say when it dies.
 bool Sender::prepare(Peer& peer) {
-  if (peer.endpoint != nullptr) return true;
   if (peer.is_closed) return false;
+  if (peer.endpoint != nullptr) return true;
   ucs_status_t status = UCS_OK;
   {
     const QuietScope quiet;
@@ -94,7 +94,10 @@ Sent Sender::send(Peer& peer, Slot& slot, const Load& load) {
     return Sent::later;
   }
   slots_.give(slot);
-  if (request == nullptr) return Sent::now;
+  if (request == nullptr) {
+    peer.is_wired = true;
+    return Sent::now;
+  }
   if (peer.error == UCS_OK) peer.error = UCS_PTR_STATUS(request);
   return Sent::failed;
 }
@@ -106,6 +109,7 @@ void Sender::on_sent(void* request, ucs_status_t status, void* user_data) {
   const Kind kind = slot.frame.header.kind;
   void* const what = slot.what;
   --self.outstanding_;
+  slot.peer->is_wired |= status == UCS_OK;
   if (kind == Kind::message) --slot.peer->waiting;
   self.slots_.give(slot);
   if (kind == Kind::message) self.listener_.on_message_sent(what, status == UCS_OK);
@@ -115,9 +119,12 @@ void Sender::on_sent(void* request, ucs_status_t status, void* user_data) {
 // The owner acts on it when he looks at the peer: nothing may be closed from within here.
 void Sender::on_error(void* peer, ucp_ep_h, ucs_status_t status) { static_cast<Peer*>(peer)->error = status; }
 
+// UCX 1.13 does not survive it when an endpoint is closed by force while it is being connected over UD. Such a one is
+// left to the end of the worker.
 void Sender::close(Peer& peer) {
   peer.is_closed = true;
-  if (peer.endpoint == nullptr) return;
+  const bool can_be_forced = peer.is_wired || peer.received > 0 || peer.error != UCS_OK;
+  if (peer.endpoint == nullptr || !can_be_forced) return;
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
   param.flags = peer.tells_of_death ? UCP_EP_CLOSE_FLAG_FORCE : 0;  // UCX forces no others

@@ -52,7 +52,7 @@ UcxTransport::UcxTransport(const Options& options, std::unique_ptr<ucx::Worker> 
       outbox_(*worker_, connector_, completions_),
       receiver_(*worker_, outbox_.sender(), completions_, cancelled_),
       windows_(*worker_, options.numa_node),
-      posting_(static_cast<size_t>(std::max(options.world_size, kMaxOperands))),
+      posting_(static_cast<size_t>(options.world_size)),
       expecting_(kMaxOperands) {}
 
 Status UcxTransport::listen() {

@@ -69,7 +69,7 @@ Post Outbox::send_long(const SendRequest& request, std::span<Peer* const> peers)
 
 void Outbox::offer(Send& send, Send::Reader& reader) {
   reader.offered = true;
-  reader.peer->control(Kind::offer, send.channel, reader.match, OfferBody{send.bytes, send.id});
+  reader.peer->control(Kind::offer, send.channel, reader.match, Offer{send.bytes, send.id});
 }
 
 Send& Outbox::take() {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "transport/receives.h"
 #include "transport/verbs/inbox.h"
 #include "transport/verbs/queue_pair.h"
 #include "transport/verbs/wire.h"
@@ -22,7 +23,7 @@ enum class PeerState : uint8_t {
   failed,  // its queue pairs are closed
 };
 
-class Peer {
+class Peer : public Correspondent {
  public:
   Peer(int its_rank, std::vector<std::unique_ptr<QueuePair>> its_pairs) : rank(its_rank), pairs(std::move(its_pairs)) {
     backlog_.reserve(kUsualRequests);

@@ -1,5 +1,4 @@
-// The receiving half: brings messages and requests together, tells senders of long messages where to write, and
-// reduces.
+// The receiving half for long messages: tells their senders where to write, and reduces.
 //
 // A long message that is received into memory which can be registered is granted whole, at once, and written in place.
 // What is to be reduced, or goes to other memory, is granted in parts to staging memory, some at a time: one part is
@@ -10,41 +9,31 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <span>
 #include <unordered_set>
 #include <vector>
 
 #include "transport/completions.h"
 #include "transport/list.h"
+#include "transport/receives.h"
 #include "transport/transport.h"
-#include "transport/verbs/inbox.h"
 #include "transport/verbs/peer.h"
 #include "transport/verbs/registrar.h"
 #include "transport/verbs/staging.h"
 
 namespace tutti::internal::verbs {
 
-class Receiver {
+class Receiver final : public Receives {
  public:
   Receiver(Registrar& registrar, Staging& staging, Completions& completions,
            const std::unordered_set<uint64_t>& cancelled);
 
-  // `peers[i]` stands for operand i, null for local memory.
-  Post receive(const RecvRequest& request, Peer& peer);
-  Post reduce(const ReduceRequest& request, std::span<Peer* const> peers);
-
-  void on_message(Peer& peer, const Header& header, std::span<const std::byte> data);
-  void on_offer(Peer& peer, const Header& header, const OfferBody& offer);
   void on_immediate(Peer& peer, uint32_t word);
   void on_withdrawn(Peer& peer, const GrantName& name);
 
   // Grants more where there is staging memory; whether anything moved.
   bool advance();
   bool has_work() const { return !hungry_.empty(); }
-
-  bool has_heard(const Peer& peer, uint64_t channel, uint64_t first, uint64_t count) const;
-  bool waits_for(const Peer& peer) const { return !peer.inbox.posted.empty(); }
 
   // Gives up the receives of the channel. A peer may still write into their memory as long as it owes an answer: until
   // it has said that it will not. `peers`: all.
@@ -74,17 +63,10 @@ class Receiver {
     uint64_t bytes = 0;
   };
 
-  Request& acquire(size_t operand_count);
-  void add_request(size_t capacity);
-  void release(Request& request);
-  // The message of one operand of a request that is being posted: there already, or waited for.
-  void expect(Request& request, Operand& operand, Peer& peer, uint64_t match);
-  Post begin(Request& request);
+  void move(Request& request) override;
+  void answer(Correspondent& from, const Tag& tag, const SendId& id, Code code, uint64_t wanted_bytes) override;
+  void give_up(Request& request) override;
 
-  void take_message(Operand& operand, std::span<const std::byte> data);
-  static void reduce_short(Request& request);
-
-  void take_offer(Operand& operand, uint64_t bytes, const SendId& id);
   bool grant_in_place(Request& request);
   bool feed(Request& request);
   bool may_stage(const Request& request);
@@ -95,22 +77,9 @@ class Receiver {
   void use_part(Request& request, Part& part);
   void give_chunks(Part& part);
 
-  void fail_length(Operand& operand, uint64_t found_bytes);
-  void complete(Request& request, Code code, size_t found_bytes);
-  static void unpost(Operand& operand);
-  void leave_lists(Request& request);
-  // Takes a request back before its time; what was granted for it is given up.
-  void drop(Request& request);
-  void drop_unexpected(Peer& peer, uint64_t channel, bool answer);
-
   Registrar& registrar_;
   Staging& staging_;
-  Completions& completions_;
-  const std::unordered_set<uint64_t>& cancelled_;
-  std::deque<Request> requests_;
-  std::vector<Request*> free_small_, free_large_;  // with room for few operands, and for the most
-  List<Request> hungry_;
-  Pool<Unexpected> unexpected_;
+  List<Request> hungry_;  // want staging memory
   std::vector<Granted> granted_;
   std::vector<uint32_t> free_granted_;
   uint64_t direct_bytes_ = 0;

@@ -31,9 +31,6 @@ inline constexpr uint32_t kInlineBytes = 220;
 // Completions taken from the device at a time.
 inline constexpr int kPollBatch = 16;
 
-// Parts of one message that are under way at a time: one is reduced while the next ones arrive.
-inline constexpr int kPartsUnderWay = 4;
-
 // A message is striped over several ports when each carries this much of it at least.
 inline constexpr size_t kStripeBytes = size_t{64} << 10;
 

@@ -90,7 +90,8 @@ VerbsTransport::VerbsTransport(const Options& options, Ports ports, AllQueues qu
       receiver_(registrar_, staging_, completions_, cancelled_),
       connector_(std::move(address), options.world_size, queues_, options.settings, mail, std::move(listeners)),
       routes_(ports_.size()),
-      posting_(static_cast<size_t>(std::max(options.world_size, kMaxOperands))) {}
+      posting_(static_cast<size_t>(options.world_size)),
+      expecting_(kMaxOperands) {}
 
 // The goodbye comes after all messages; when the device knows that it has arrived, they all have.
 VerbsTransport::~VerbsTransport() {
@@ -177,8 +178,7 @@ bool VerbsTransport::can_receive(int rank, uint64_t channel, uint64_t match) {
   if (peer == nullptr) return false;
   if (state_of(*peer) == PeerState::connected) return true;
   // What it sent before it went may still be taken, if it came whole.
-  const verbs::Unexpected* const early = peer->inbox.find_unexpected(channel, match);
-  if (early != nullptr && !early->is_offer) return true;
+  if (peer->has_left_behind(channel, match)) return true;
   gone(rank, peer);
   return false;
 }
@@ -193,9 +193,9 @@ Post VerbsTransport::post_reduce(const ReduceRequest& request) {
   for (const ReduceOperand& operand : request.operands) {
     if (operand.from.peer >= 0 && !can_receive(operand.from.peer, request.channel, operand.from.match))
       return Post::failed;
-    posting_[count++] = operand.from.peer >= 0 ? connector_.peer(operand.from.peer) : nullptr;
+    expecting_[count++] = operand.from.peer >= 0 ? connector_.peer(operand.from.peer) : nullptr;
   }
-  return receiver_.reduce(request, {posting_.data(), count});
+  return receiver_.reduce(request, {expecting_.data(), count});
 }
 
 const VerbsTransport::Route* VerbsTransport::find_route(size_t port, uint32_t pair_number) {
@@ -260,11 +260,11 @@ void VerbsTransport::on_receive(const Route& route, const ibv_wc& work) {
 
 bool VerbsTransport::dispatch(Peer& peer, const Header& header, std::span<const std::byte> data) {
   switch (header.kind) {
-    case Kind::message: receiver_.on_message(peer, header, data); return true;
+    case Kind::message: receiver_.on_message(peer, {header.channel, header.match}, data); return true;
     case Kind::offer: {
-      verbs::OfferBody offer;
+      Offer offer;
       if (!read_body(data, offer)) return false;
-      receiver_.on_offer(peer, header, offer);
+      receiver_.on_offer(peer, {header.channel, header.match}, offer);
       return true;
     }
     case Kind::grant: {

@@ -125,6 +125,7 @@ class VerbsTransport final : public Transport {
   size_t known_peers_ = 0;
   std::vector<std::unordered_map<uint32_t, Route>> routes_;  // by port and number of the queue pair
   std::vector<verbs::Peer*> posting_;                        // room for those of the request that is being posted
+  std::vector<Correspondent*> expecting_;                    // likewise
   std::atomic<Wake> wake_{Wake::unwanted};
 };
 

@@ -5,14 +5,15 @@
 // how much, with which keys) as soon as its memory is free; the sender writes there and ends with the grant's
 // immediate. A sender that finds no grant sends an `offer`, so that lengths are compared and the receiver knows who has
 // come. A grant ends in one of two ways: by its immediate, or by `withdrawn` (the sender will not write there any
-// more), which a receiver that gives up asks for by `revoke`. A receiver that gives up a message of which it has granted
-// only parts says so by `enough`.
+// more), which a receiver that gives up asks for by `revoke`. A receiver that gives up a message of which it has
+// granted only parts says so by `enough`.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
+#include "transport/receives.h"
 #include "transport/verbs/registrar.h"
 
 namespace tutti::internal::verbs {
@@ -33,18 +34,6 @@ struct Header {
 static_assert(sizeof(Header) == 24);
 
 inline constexpr size_t kBufferBytes = sizeof(Header) + kShortBytes;
-
-// A long send of its sender's.
-struct SendId {
-  uint32_t index = 0;
-  uint32_t generation = 0;
-  bool operator==(const SendId&) const = default;
-};
-
-struct OfferBody {
-  uint64_t bytes = 0;
-  SendId id;
-};
 
 struct GrantBody {
   uint64_t message_bytes = 0;  // of the whole message, as the receiver expects it
