@@ -1,6 +1,5 @@
 // The conformance suite on UCX, all ranks in this process: over TCP, over shared memory, and over TCP with every piece
-// of a long message fetched by its receiver; over whatever UCX takes by itself; and over RDMA devices, as those of the
-// lab (tests/roce).
+// of a long message fetched by its receiver; and over RDMA devices, as those of the lab (tests/roce).
 #include <filesystem>
 #include <optional>
 
@@ -51,11 +50,9 @@ constexpr const char* kRdmaDevices = "/sys/class/infiniband";
 UcxFactory tcp("tcp", kInterfaces, {{"TLS", "tcp"}});
 UcxFactory tcp_rendezvous("tcp_rendezvous", kInterfaces, {{"TLS", "tcp"}, {"RNDV_THRESH", "0"}});
 UcxFactory memory("memory", nullptr, {{"TLS", "sm"}});
-UcxFactory automatic("automatic", kInterfaces, {});
 UcxFactory rdma("rdma", kRdmaDevices, {{"TLS", "rc_verbs,ud_verbs"}});
 
-INSTANTIATE_TEST_SUITE_P(Ucx, Conformance, ::testing::Values(&tcp, &tcp_rendezvous, &memory, &automatic, &rdma),
-                         factory_name);
+INSTANTIATE_TEST_SUITE_P(Ucx, Conformance, ::testing::Values(&tcp, &tcp_rendezvous, &memory, &rdma), factory_name);
 
 }  // namespace
 }  // namespace tutti::internal::conformance
