@@ -1,18 +1,13 @@
 // The conformance suite on UCX, all ranks in this process: over TCP, over shared memory, and over TCP with every piece
 // of a long message fetched by its receiver; and over RDMA devices, as those of the lab (tests/roce).
-#include <filesystem>
 #include <optional>
 
 #include "tests/transport/conformance.h"
+#include "tests/transport/ucx_devices.h"
 #include "transport/ucx/ucx_transport.h"
 
 namespace tutti::internal::conformance {
 namespace {
-
-bool has_entries(const char* folder) {
-  std::error_code error;
-  return std::filesystem::directory_iterator(folder, error) != std::filesystem::directory_iterator();
-}
 
 class UcxFactory final : public TransportFactory {
  public:
@@ -21,8 +16,7 @@ class UcxFactory final : public TransportFactory {
       : name_(std::move(name)), needs_(needs), settings_(std::move(settings)) {}
   std::string name() const override { return name_; }
   std::optional<std::string> why_not() const override {
-    if (needs_ == nullptr || has_entries(needs_)) return std::nullopt;
-    return std::string("UCX finds no device: ") + needs_ + " is empty, or sysfs is not mounted there";
+    return needs_ == nullptr ? std::nullopt : why_no_device(needs_);
   }
   std::vector<std::unique_ptr<Transport>> make(int ranks) override {
     office_ = std::make_unique<PostOffice>(ranks);
@@ -43,9 +37,6 @@ class UcxFactory final : public TransportFactory {
   ucx::Settings settings_;
   std::unique_ptr<PostOffice> office_;
 };
-
-constexpr const char* kInterfaces = "/sys/class/net";
-constexpr const char* kRdmaDevices = "/sys/class/infiniband";
 
 UcxFactory tcp("tcp", kInterfaces, {{"TLS", "tcp"}});
 UcxFactory tcp_rendezvous("tcp_rendezvous", kInterfaces, {{"TLS", "tcp"}, {"RNDV_THRESH", "0"}});

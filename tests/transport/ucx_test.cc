@@ -17,6 +17,7 @@
 
 #include "src/base/log.h"
 #include "tests/transport/conformance_world.h"
+#include "tests/transport/ucx_devices.h"
 #include "transport/ucx/address.h"
 #include "transport/ucx/letter.h"
 #include "transport/ucx/logging.h"
@@ -36,9 +37,6 @@ using ::testing::Not;
 
 const ucx::Settings kMemory{{"TLS", "sm"}};
 const ucx::Settings kTcp{{"TLS", "tcp"}};
-
-// UCX finds network interfaces there.
-bool has_tcp() { return std::filesystem::exists("/sys/class/net"); }
 
 std::unique_ptr<UcxTransport> make(int rank, int ranks, Mail& mail, const ucx::Settings& settings = kMemory) {
   auto made = UcxTransport::create({.rank = rank, .world_size = ranks, .settings = settings}, mail);
@@ -341,7 +339,7 @@ std::string read_letter(int fd) {
 }
 
 TEST(UcxFailure, AKilledPeerIsReported) {
-  if (!has_tcp()) GTEST_SKIP() << "UCX has no TCP where /sys/class/net is not to be seen: mount sysfs on /sys";
+  if (const auto why = why_no_device(kInterfaces)) GTEST_SKIP() << *why;
   std::array<int, 2> there{};
   std::array<int, 2> back{};
   ASSERT_EQ(pipe2(there.data(), O_CLOEXEC), 0);

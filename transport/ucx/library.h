@@ -37,7 +37,7 @@
 namespace tutti::internal::ucx {
 
 struct Library {
-#define TUTTI_UCX_FUNCTION(name) decltype(&::name) name = nullptr;
+#define TUTTI_UCX_FUNCTION(name) decltype(&::name) name = nullptr;  // NOLINT: a name
   TUTTI_UCX_FUNCTIONS(TUTTI_UCX_FUNCTION)
 #undef TUTTI_UCX_FUNCTION
 };

@@ -9,27 +9,27 @@ namespace tutti::internal::ucx {
 // While one lives, this thread calls UCX for tutti.
 class LogScope {
  public:
-  LogScope() { ++depth_; }
-  ~LogScope() { --depth_; }
+  LogScope() { ++depth; }
+  ~LogScope() { --depth; }
   LogScope(const LogScope&) = delete;
   LogScope& operator=(const LogScope&) = delete;
-  static bool is_open() { return depth_ > 0; }
+  static bool is_open() { return depth > 0; }
 
  private:
-  inline static thread_local int depth_ = 0;
+  inline static thread_local int depth = 0;
 };
 
 // While one lives, what UCX says is for whoever debugs only: what is tried may fail.
 class QuietScope {
  public:
-  QuietScope() { ++depth_; }
-  ~QuietScope() { --depth_; }
+  QuietScope() { ++depth; }
+  ~QuietScope() { --depth; }
   QuietScope(const QuietScope&) = delete;
   QuietScope& operator=(const QuietScope&) = delete;
-  static bool is_open() { return depth_ > 0; }
+  static bool is_open() { return depth > 0; }
 
  private:
-  inline static thread_local int depth_ = 0;
+  inline static thread_local int depth = 0;
 };
 
 // For ucs_log_push_handler.
