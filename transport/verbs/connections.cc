@@ -36,7 +36,7 @@ Result<std::vector<std::unique_ptr<QueuePair>>> Connections::make_pairs(std::spa
 }
 
 void Connections::publish(int rank, std::vector<std::unique_ptr<QueuePair>> pairs, PeerState state) {
-  peers_.push_back(std::make_unique<Peer>(rank, std::move(pairs)));
+  peers_.push_back(std::make_unique<Peer>(rank, std::move(pairs), alarm_));
   Peer* const peer = peers_.back().get();
   peer->state.store(state, std::memory_order_relaxed);                 // published below
   const size_t count = active_count_.load(std::memory_order_relaxed);  // written under the mutex only
@@ -55,6 +55,7 @@ void Connections::fail(Peer& peer, std::string reason) {
   // relaxed: the failure itself is published by failures_.
   if (peer.state.exchange(PeerState::failed, std::memory_order_relaxed) == PeerState::failed) return;
   peer.close();
+  peer.raise_alarm();
   failures_.push(peer.rank, std::move(reason));
   changed_.notify_all();
 }

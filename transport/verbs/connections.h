@@ -75,6 +75,8 @@ class Connections {
   // The peer is gone: its queue pairs are closed, and it is reported once. Any thread.
   void fail(Peer& peer, std::string reason);
   Failures& failures() { return failures_; }
+  // Some peer wants to be looked at by the owner.
+  std::atomic<bool>& alarm() { return alarm_; }
 
   std::mutex& mutex() { return mutex_; }
   // Of an attempt, or of a peer's state.
@@ -103,6 +105,7 @@ class Connections {
   std::vector<Peer*> active_;
   std::atomic<size_t> active_count_{0};
   Failures failures_;
+  std::atomic<bool> alarm_{false};
 };
 
 }  // namespace tutti::internal::verbs

@@ -44,6 +44,7 @@ class Connector {
   // As in Connections.
   Peer* peer(int rank) const { return connections_.peer(rank); }
   std::span<Peer* const> peers() const { return connections_.peers(); }
+  std::atomic<bool>& alarm() { return connections_.alarm(); }
   void fail(Peer& peer, std::string reason) { connections_.fail(peer, std::move(reason)); }
   Failures& failures() { return connections_.failures(); }
 

@@ -387,10 +387,7 @@ void Receiver::leave_lists(Request& request) {
 }
 
 void Receiver::drop(Request& request) {
-  if (request.hungry)
-    for (Operand& operand : operands_of(request))
-      if (operand.peer != nullptr)
-        operand.peer->control(Kind::enough, request.channel, operand.match, EnoughBody{request.asked_bytes});
+  const bool is_partly_granted = request.hungry;
   leave_lists(request);
   for (Part& part : request.parts) give_chunks(part);
   for (Granted& granted : granted_) {
@@ -399,6 +396,9 @@ void Receiver::drop(Request& request) {
     const uint32_t index = static_cast<uint32_t>(&granted - granted_.data());
     granted.peer->control(Kind::revoke, granted.channel, 0, GrantName{Immediate{index, granted.generation}.pack()});
   }
+  if (is_partly_granted)
+    for (const Operand& operand : operands_of(request))
+      if (operand.peer != nullptr) operand.peer->control(Kind::enough, request.channel, operand.match);
   release(request);
 }
 
