@@ -128,11 +128,13 @@ std::vector<Watch> VerbsTransport::watches() {
   std::vector<Watch> watches;
   for (size_t port = 0; port < ports_.size(); ++port) watches.push_back({ports_[port]->context()->async_fd, port});
   if (connector_.fd() >= 0) watches.push_back({connector_.fd(), ports_.size()});
+  watches.push_back({connector_.failure_fd(), ports_.size() + 1});
   return watches;
 }
 
 void VerbsTransport::serve(uint64_t key) {
   if (key == ports_.size()) return connector_.serve();
+  if (key > ports_.size()) return;  // take_failure follows
   const verbs::AsyncEvent event = ports_[key]->take_event();
   if (event.text.empty()) return;
   log_warn("{}", event.text);
@@ -386,7 +388,7 @@ void VerbsTransport::disconnect(int rank) {
   bury(*peer);
 }
 
-PeerFailure VerbsTransport::take_failure() { return connector_.failures().take(); }
+PeerFailure VerbsTransport::take_failure() { return connector_.take_failure(); }
 
 bool VerbsTransport::waits_for(int rank) const {
   const Peer* const peer = connector_.peer(rank);
