@@ -37,11 +37,9 @@ class Stream {
   bool has_room() const { return posted_ < messages_ && posted_ - taken_ < works_.size(); }
   uint64_t next() const { return posted_; }
   void post(tutti_work* work) { works_[posted_++ % works_.size()].reset(work); }
-  // The oldest has ended.
+  // The oldest has ended. Its work is given back when its place is used again: then nothing waits for us.
   uint64_t wait(const char* what) {
-    Work& oldest = works_[taken_ % works_.size()];
-    must(tutti_work_wait(oldest.get()), what);
-    oldest.reset();
+    must(tutti_work_wait(works_[taken_ % works_.size()].get()), what);
     return taken_;
   }
   void free_slot() { ++taken_; }

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""Reads ctest's JUnit files and says what came of the tests: why each skipped one was skipped, what each failed one
+"""Reads ctest's JUnit files, and in "results" beside them those of programs that ran all of their tests, and says what came of the tests: why each skipped one was skipped, what each failed one
 printed, and in the last line "N passed, N failed, N skipped". A file that is missing counts as one failure.
 
 usage: report.py NAME=FILE...    exits with 1 if a test failed or none ran"""
+import os
 import re
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -12,6 +13,24 @@ def skip_reason(output):
     """GoogleTest prints "file:line: Skipped", then the reason; other tests print "SKIPPED: reason"."""
     found = re.search(r": Skipped\n(.*?)\n\s*(?:\n|\[)", output, re.S) or re.search(r"SKIPPED: (.*)", output)
     return " ".join(found.group(1).split()) if found else "no reason given"
+
+
+def read_program(name, path, output):
+    """The tests of one program, by its own account."""
+    tests = []
+    for case in ElementTree.parse(path).getroot().iter("testcase"):
+        title = f"{name}.{case.get('classname')}.{case.get('name')}"
+        skipped = case.find("skipped")
+        if case.find("failure") is not None:
+            tests.append((title, "failed", output))
+        elif case.get("status") == "notrun":
+            tests.append((title, "skipped", "SKIPPED: disabled"))
+        elif skipped is not None:
+            reason = skipped.get("message", "").split("\n", 1)[-1]
+            tests.append((title, "skipped", f"SKIPPED: {' '.join(reason.split())}"))
+        else:
+            tests.append((title, "passed", ""))
+    return tests
 
 
 def read(name, path):
@@ -30,7 +49,12 @@ def read(name, path):
             # A program that is not there did not decide to skip: that is a fault of the build.
             if case.get("status") == "notrun" and "Disabled" not in message:
                 outcome, output = "failed", f"not run: {message}\n{output}"
-        tests.append((f"{name}: {case.get('name')}", outcome, output))
+        results = os.path.join(os.path.dirname(path), "results", f"{case.get('name')}.xml")
+        own = read_program(f"{name}: {case.get('name')}", results, output) if os.path.exists(results) else []
+        # What it does not tell, as how it ended, is the program's.
+        if not own or outcome == "failed" and all(test[1] != "failed" for test in own):
+            own.append((f"{name}: {case.get('name')}", outcome, output))
+        tests += own
     return tests
 
 

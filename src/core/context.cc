@@ -35,6 +35,7 @@ Context::Context(Config config, std::unique_ptr<Session> session, std::unique_pt
                  int rank)
     : lock_(take_lock()),
       config_(std::move(config)),
+      warn_after_us_(config_.warn_after_us()),
       rank_(rank),
       session_(std::move(session)),
       mail_(std::move(mail)),
@@ -47,6 +48,7 @@ Context::Context(Config config, std::unique_ptr<Session> session, std::unique_pt
       failed_(world.places.size(), false),
       connected_(world.places.size(), false),
       share_cpus_(ranks_outnumber_cpus(cpus_on_node(world.places, own_place_.node))),
+      wait_habit_(habit_for(share_cpus_, world.is_software)),
       cost_(&cost_of(*transport_, share_cpus_, world.is_software)) {
   for (int position = 0; position < size(); ++position) near_position_[map_.near_order()[position]] = position;
   if (share_cpus_) log_info("{} ranks share fewer cores: waiting ranks give up their core at once", size());
@@ -206,7 +208,7 @@ void Context::check_time(Work& work, int64_t now) {
         Status(Code::timeout, fmt::format("{} is not done after {:.3f} s: rank {} waits for {}",
                                           internal::describe(shown), double(waited_us) * 1e-6, rank_, missing(work))),
         true);
-  } else if (!work.warned && waited_us > config_.warn_after_us()) {
+  } else if (!work.warned && waited_us > warn_after_us_) {
     work.warned = true;
     log_warn("{} has waited {:.0f} s for {}; the last operations here: {}", internal::describe(shown),
              double(waited_us) * 1e-6, missing(work), work.group().history());

@@ -64,7 +64,7 @@ class Context : private EngineEvents {
   bool poll();
   // What is looked at now and then while waiting: deadlines and long waits.
   void tick();
-  bool share_cpus() const { return share_cpus_; }
+  const WaitHabit& wait_habit() const { return wait_habit_; }
   // By world rank: where it stands when neighbours stand side by side.
   const std::vector<int>& near_position() const { return near_position_; }
 
@@ -99,6 +99,7 @@ class Context : private EngineEvents {
 
   ContextLock& lock_;
   Config config_;
+  const int64_t warn_after_us_;
   int rank_;
   Overrides overrides_;
   std::unique_ptr<Session> session_;
@@ -114,6 +115,7 @@ class Context : private EngineEvents {
   std::vector<bool> failed_;  // by world rank
   std::vector<bool> connected_;
   bool share_cpus_ = false;
+  WaitHabit wait_habit_;
   const CostParameters* cost_ = nullptr;
   uint32_t next_channel_ = 1;
   std::vector<std::unique_ptr<Group>> groups_;

@@ -10,21 +10,29 @@ namespace {
 
 constexpr uint32_t kEagerLooks = 200;  // empty looks without a pause between them: the answer of a peer that is there
 constexpr uint32_t kSpins = 4096;      // empty looks before the core is offered to others, when alone on it
-constexpr uint32_t kClockEvery = 256;  // empty looks between two looks at the clock
-constexpr int64_t kSleepAfterUs = 20'000;
 constexpr int64_t kSleepUs = 2'000;
 
 }  // namespace
 
+// A software device works on the processors: whoever spins for what takes it long, takes them from it.
+WaitHabit habit_for(bool shares_cpus, bool has_software_device) {
+  return has_software_device ? WaitHabit{.yields = shares_cpus, .clock_every = 64, .patience_us = 200}
+                             : WaitHabit{.yields = shares_cpus, .clock_every = 256, .patience_us = 20'000};
+}
+
+Waiter::Waiter(Context& context, Locked& lock, int64_t limit_us)
+    : context_(context), habit_(context.wait_habit()), lock_(lock), limit_us_(limit_us) {}
+
 bool Waiter::pause() {
   if (context_.lock().contended()) context_.lock().hand_over();
   ++empty_looks_;
-  if (context_.share_cpus() || empty_looks_ > kSpins) {
+  if (is_sleepy_) return look_at_clock();
+  if (habit_.yields || empty_looks_ > kSpins) {
     sched_yield();
   } else if (empty_looks_ > kEagerLooks) {
     cpu_relax();
   }
-  return (empty_looks_ % kClockEvery != 0 && limit_us_ > 0) || look_at_clock();
+  return (empty_looks_ % habit_.clock_every != 0 && limit_us_ > 0) || look_at_clock();
 }
 
 bool Waiter::look_at_clock() {
@@ -32,8 +40,9 @@ bool Waiter::look_at_clock() {
   if (started_us_ < 0) started_us_ = now;
   context_.tick();
   if (now - started_us_ >= limit_us_) return false;
-  if (empty_looks_ <= kClockEvery) empty_since_us_ = now;
-  if (now - empty_since_us_ < kSleepAfterUs) return true;
+  if (empty_looks_ <= habit_.clock_every) empty_since_us_ = now;
+  is_sleepy_ = now - empty_since_us_ >= habit_.patience_us;
+  if (!is_sleepy_) return true;
   lock_.unlock();
   context_.transport().idle(Deadline::after_us(kSleepUs));
   lock_.lock();

@@ -96,8 +96,7 @@ void Watcher::run() {
 
 void Watcher::put(const Event& event) {
   if (event.kind == Event::Kind::letter) return transport_.deliver(event.rank, event.text);
-  if (event.kind == Event::Kind::left || event.kind == Event::Kind::peer_failed)
-    transport_.gets_no_letters(event.rank);
+  if (event.kind == Event::Kind::left || event.kind == Event::Kind::peer_failed) transport_.gets_no_letters(event.rank);
   const auto notice = notice_of(event);
   if (!notice) return;
   std::erase_if(suspicions_, [&](const Suspicion& suspicion) { return suspicion.failure.peer == notice->rank; });

@@ -28,7 +28,42 @@ def report(*documents):
         return done.returncode, done.stdout.splitlines()
 
 
+def report_program(document, case):
+    """The same for one program that ran all of its tests, and wrote `document`."""
+    with tempfile.TemporaryDirectory() as folder:
+        results = pathlib.Path(folder) / "results"
+        results.mkdir()
+        (results / "a.xml").write_text(document)
+        path = pathlib.Path(folder) / "tests.xml"
+        path.write_text(f"<testsuite>{case}</testsuite>")
+        done = subprocess.run([sys.executable, str(REPORT), f"p={path}"], capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout.splitlines()
+
+
+OWN_PASSED = '<testcase name="c" status="run" result="completed" classname="B"/>'
+OWN_SKIPPED = ('<testcase name="e" status="run" result="skipped" classname="B">'
+               '<skipped message="/src/e.cc:7&#x0A;needs two&#x0A;NUMA nodes&#x0A;"/></testcase>')
+OWN_FAILED = '<testcase name="d" status="run" result="completed" classname="B"><failure message="x"/></testcase>'
+RAN = '<testcase name="a" status="run"><system-out>all of it</system-out></testcase>'
+ENDED_BADLY = '<testcase name="a" status="fail"><failure/><system-out>a leak</system-out></testcase>'
+
+
 class Report(unittest.TestCase):
+    def test_a_program_tells_of_each_of_its_tests(self):
+        status, lines = report_program(f"<testsuites>{OWN_PASSED}{OWN_PASSED}{OWN_SKIPPED}</testsuites>", RAN)
+        self.assertEqual((status, lines[-1]), (0, "2 passed, 0 failed, 1 skipped"))
+        self.assertIn("skipped  p: a.B.e: needs two NUMA nodes", lines)
+
+    def test_a_program_whose_test_failed(self):
+        status, lines = report_program(f"<testsuites>{OWN_PASSED}{OWN_FAILED}</testsuites>", ENDED_BADLY)
+        self.assertEqual((status, lines[-1]), (1, "1 passed, 1 failed, 0 skipped"))
+        self.assertIn("failed   p: a.B.d", lines)
+
+    def test_a_program_that_ended_badly_after_its_tests(self):
+        status, lines = report_program(f"<testsuites>{OWN_PASSED}</testsuites>", ENDED_BADLY)
+        self.assertEqual((status, lines[-1]), (1, "1 passed, 1 failed, 0 skipped"))
+        self.assertIn("a leak", lines)
+
     def test_totals_over_several_files(self):
         status, lines = report([PASSED, PASSED, SKIPPED], [PASSED])
         self.assertEqual((status, lines[-1]), (0, "3 passed, 0 failed, 1 skipped"))

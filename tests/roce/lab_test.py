@@ -75,6 +75,16 @@ class LabTest(unittest.TestCase):
             with open(os.path.join(out, "result")) as file:
                 self.assertEqual(file.read(), "1\n")
 
+    def test_programs_in_folders_that_guests_have_of_their_own(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = os.path.join(folder, "a program")
+            with open(program, "w") as file:
+                file.write("#!/bin/sh\ncat \"$1\"; ls /tmp\n")
+            os.chmod(program, 0o755)
+            run = lab("--", program, program)
+        self.check(run, 0)
+        self.assertIn(os.path.basename(folder), run.output.splitlines())
+
     def test_two_guests_on_two_nodes(self):
         """Lines say whose they are, guests see each other's files, rails lie near their nodes, and one fails for all."""
         run = lab("--guests", "2", "--rails", "2", "--numa", "2", "--", "sh", "-c",

@@ -132,7 +132,7 @@ class Soak {
       keep(action.channel, self_.reduce(action.channel, operands, action.dst.data(), action.bytes / 8, kDigits));
     }
     void cancel() {
-      self_.transport().cancel(kVictim);
+      self_.cancel(kVictim);  // others must answer
       cancelled_ = true;
       for (const Ticket ticket : victims_)
         if (!self_.result(ticket)) self_.give_up(ticket);

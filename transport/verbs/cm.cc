@@ -326,6 +326,7 @@ void Cm::on_disconnected(const CmName& name, Line& line) {
   line.id.reset();  // which answers, too
   if (Peer* const peer = connections_.peer(name.rank)) {
     peer->hung_up.store(true, std::memory_order_relaxed);  // the owner looks for a goodbye first
+    peer->raise_alarm();
   } else {
     try_again(name.rank, describe(name) + ": it has closed the connection", kPauseUs);
   }

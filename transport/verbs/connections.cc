@@ -1,5 +1,7 @@
 #include "transport/verbs/connections.h"
 
+#include <sys/eventfd.h>
+
 #include <utility>
 
 namespace tutti::internal::verbs {
@@ -11,7 +13,8 @@ Connections::Connections(Address own, int world_size, std::span<const std::uniqu
       settings_(settings),
       attempts_(static_cast<size_t>(world_size)),
       table_(static_cast<size_t>(world_size)),
-      active_(static_cast<size_t>(world_size)) {}
+      active_(static_cast<size_t>(world_size)),
+      failure_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 Status Connections::begin(const Plan& plan) {
   auto pairs = make_pairs(plan.paths);
@@ -36,7 +39,7 @@ Result<std::vector<std::unique_ptr<QueuePair>>> Connections::make_pairs(std::spa
 }
 
 void Connections::publish(int rank, std::vector<std::unique_ptr<QueuePair>> pairs, PeerState state) {
-  peers_.push_back(std::make_unique<Peer>(rank, std::move(pairs)));
+  peers_.push_back(std::make_unique<Peer>(rank, std::move(pairs), alarm_));
   Peer* const peer = peers_.back().get();
   peer->state.store(state, std::memory_order_relaxed);                 // published below
   const size_t count = active_count_.load(std::memory_order_relaxed);  // written under the mutex only
@@ -55,8 +58,18 @@ void Connections::fail(Peer& peer, std::string reason) {
   // relaxed: the failure itself is published by failures_.
   if (peer.state.exchange(PeerState::failed, std::memory_order_relaxed) == PeerState::failed) return;
   peer.close();
+  peer.raise_alarm();
   failures_.push(peer.rank, std::move(reason));
+  eventfd_write(failure_fd_.get(), 1);
   changed_.notify_all();
+}
+
+PeerFailure Connections::take_failure() {
+  PeerFailure failure = failures_.take();
+  if (failure.peer >= 0) return failure;
+  eventfd_t count = 0;
+  eventfd_read(failure_fd_.get(), &count);
+  return failures_.take();
 }
 
 }  // namespace tutti::internal::verbs

@@ -38,7 +38,7 @@ Post Outbox::send_short(const SendRequest& request, std::span<Peer* const> peers
     if (peer->has_backlog() || !peer->main_pair().can_send(request.bytes, peers.size())) return Post::later;
   const std::span data(static_cast<const std::byte*>(request.data), request.bytes);
   for (size_t i = 0; i < peers.size(); ++i)
-    peers[i]->main_pair().send(
+    peers[i]->send(
         {.kind = Kind::message, .channel = request.channel, .match = request.match_base + request.to[i].match}, data);
   return Post::done;
 }
@@ -51,8 +51,7 @@ Post Outbox::send_long(const SendRequest& request, std::span<Peer* const> peers)
   send.bytes = request.bytes;
   send.source = registrar_.acquire(request.data, request.bytes, false, nullptr);
   for (size_t i = 0; i < peers.size(); ++i)
-    send.readers.push_back(
-        {.peer = peers[i], .match = request.match_base + request.to[i].match, .wanted = request.bytes});
+    send.readers.push_back({.peer = peers[i], .match = request.match_base + request.to[i].match});
   for (size_t i = send.readers.size(); i-- > 0;) {  // from the end: a reader with another length leaves at once
     Peer& peer = *send.readers[i].peer;
     const uint64_t match = send.readers[i].match;
@@ -156,6 +155,7 @@ void Outbox::start(Send& send, Peer& peer, const GrantBody& grant) {
   for (uint32_t i = 0; i < write.stripe_count; ++i)
     write.stripes[i] = {.next = i * share, .end = i + 1 == write.stripe_count ? grant.bytes : (i + 1) * share};
   ++send.writes;
+  ++reader_of(send, peer)->writes;
   writes_.push_back(write);
   post_pieces(write);
 }
@@ -198,6 +198,7 @@ bool Outbox::post_piece(Write& write, uint32_t stripe) {
                                   .sent = {.write = &write, .chunk = chunk}});
   if (!posted) {
     if (chunk >= 0) staging_.give(chunk);
+    write.peer->raise_alarm();
     return false;
   }
   (copies ? copied_bytes_ : direct_bytes_) += bytes;
@@ -229,9 +230,10 @@ void Outbox::end_if_over(Write& write) {
   --send.writes;
   Send::Reader* const reader = reader_of(send, peer);
   if (!is_posted) peer.control(Kind::withdrawn, send.channel, 0, GrantName{immediate});
-  if (is_written && reader != nullptr) {
-    reader->written += bytes;
-    if (reader->written >= reader->wanted) return reader_done(send, *reader);
+  if (reader != nullptr) {
+    --reader->writes;
+    if (is_written) reader->written += bytes;
+    if (reader->written == send.bytes || (reader->enough && reader->writes == 0)) return reader_done(send, *reader);
   }
   if (!send.live && send.writes == 0) free(send);
 }
@@ -271,12 +273,12 @@ bool Outbox::on_answer(Peer& peer, const AnswerBody& answer) {
   return true;
 }
 
-void Outbox::on_enough(const Peer& peer, const Header& header, const EnoughBody& enough) {
+void Outbox::on_enough(const Peer& peer, const Header& header) {
   Send* const send = find(peer, header);
   if (send == nullptr) return;
   Send::Reader& reader = *reader_of(*send, peer);
-  reader.wanted = std::min(reader.wanted, enough.bytes);
-  if (reader.written >= reader.wanted) reader_done(*send, reader);
+  reader.enough = true;
+  if (reader.writes == 0) reader_done(*send, reader);
 }
 
 // A grant that is being fulfilled ends by itself.

@@ -44,7 +44,8 @@ struct Send : Links<Send> {
     uint64_t match = 0;
     bool offered = false;
     uint64_t written = 0;
-    uint64_t wanted = 0;  // less than all: the receiver has given up
+    uint32_t writes = 0;  // that are not over
+    bool enough = false;  // no more will be granted
   };
   SendId id;
   bool live = false;
@@ -55,7 +56,7 @@ struct Send : Links<Send> {
   const Registration* source = nullptr;  // null: it cannot be registered
   Code code = Code::ok;
   uint64_t found_bytes = 0;
-  uint32_t writes = 0;          // that are not over
+  uint32_t writes = 0;          // to all readers
   std::vector<Reader> readers;  // that are not done
 };
 
@@ -70,7 +71,7 @@ class Outbox {
   // False: the peer has sent what makes no sense.
   bool on_grant(Peer& peer, const Header& header, const GrantBody& grant);
   bool on_answer(Peer& peer, const AnswerBody& answer);
-  void on_enough(const Peer& peer, const Header& header, const EnoughBody& enough);
+  void on_enough(const Peer& peer, const Header& header);
   void on_revoke(Peer& peer, const Header& header, const GrantName& name);
   // A piece has arrived, or will never.
   void on_sent(const Sent& sent);

@@ -6,19 +6,21 @@ namespace tutti::internal::verbs {
 
 void Peer::post(const Control& message) {
   if (closed_.load(std::memory_order_relaxed)) return;  // nobody takes it; who closed it acts on that
-  if (has_backlog() || !send(message)) backlog_.push_back(message);
+  if (!has_backlog() && try_send(message)) return;
+  backlog_.push_back(message);
+  raise_alarm();
 }
 
 void Peer::flush() {
-  while (has_backlog() && send(backlog_[backlog_head_])) ++backlog_head_;
+  while (has_backlog() && try_send(backlog_[backlog_head_])) ++backlog_head_;
   if (has_backlog()) return;
   backlog_.clear();
   backlog_head_ = 0;
 }
 
-void Peer::return_credits() {
-  for (const auto& pair : pairs)
-    if (pair->owes_many()) pair->send({.kind = Kind::credit}, {});
+bool Peer::return_credits() {
+  return std::ranges::all_of(
+      pairs, [](const auto& pair) { return !pair->owes_many() || pair->send({.kind = Kind::credit}, {}); });
 }
 
 bool Peer::is_idle() const {

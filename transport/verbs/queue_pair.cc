@@ -12,6 +12,18 @@ namespace {
 // No receiver-not-ready is expected, since there are credits; a device that meets one waits for the shortest time.
 constexpr uint8_t kMinRnrTimer = 1;
 
+// Of an inline message: its header, and what it carries.
+constexpr int kMostSources = 2;
+
+// Soft-RoCE (Linux' rdma_rxe, by its vendor number) takes the largest count for "for ever": a peer that is gone would
+// never be an error.
+uint8_t retries(const Settings& settings, const Port& port) {
+  constexpr uint32_t kSoftRoce = 0xffffff;
+  constexpr int kMostBeforeForEver = 6;
+  const bool is_soft_roce = port.device_attributes().vendor_id == kSoftRoce;
+  return static_cast<uint8_t>(is_soft_roce ? std::min(settings.retry_count, kMostBeforeForEver) : settings.retry_count);
+}
+
 bool costs_credit(Kind kind) { return kind != Kind::credit && kind != Kind::goodbye; }
 
 Status failed(const char* what, const Queues& queues, int error) {
@@ -36,7 +48,7 @@ Result<std::unique_ptr<QueuePair>> QueuePair::create(Queues& queues, int port_in
   attributes.srq = queues.receives();
   attributes.qp_type = IBV_QPT_RC;
   attributes.cap.max_send_wr = kSendDepth;
-  attributes.cap.max_send_sge = 1;
+  attributes.cap.max_send_sge = kMostSources;
   attributes.cap.max_inline_data = kInlineBytes;
   made->pair_ = ibv_create_qp(port.domain(), &attributes);
   if (made->pair_ == nullptr) {
@@ -84,7 +96,7 @@ Status QueuePair::connect(const Remote& remote, uint32_t peer_credits, const Set
   ibv_qp_attr send{};
   send.qp_state = IBV_QPS_RTS;
   send.timeout = static_cast<uint8_t>(settings.timeout);
-  send.retry_cnt = static_cast<uint8_t>(settings.retry_count);
+  send.retry_cnt = retries(settings, queues_.port());
   send.rnr_retry = static_cast<uint8_t>(settings.rnr_retry);
   send.sq_psn = remote.own_packet_number;
   send.max_rd_atomic = 0;
@@ -121,22 +133,26 @@ bool QueuePair::can_send(size_t bytes, size_t buffers) const {
   return sizeof(Header) + bytes <= inline_bytes_ || queues_.free_send_buffers() >= buffers;
 }
 
-bool QueuePair::send(Header header, std::span<const std::byte> body, std::span<const std::byte> more) {
+bool QueuePair::send(Header header, std::span<const std::byte> body) {
   const bool costs = costs_credit(header.kind);
   if (costs ? !has_room() || !has_credit() : posted_ - retired_ == kSendDepth) return false;
   header.credits = static_cast<uint16_t>(owed_);
-  header.bytes = static_cast<uint32_t>(body.size() + more.size());
-  const size_t bytes = sizeof header + header.bytes;
-  std::array<std::byte, kInlineBytes> inlined;
-  Buffer* const buffer = bytes <= inline_bytes_ ? nullptr : queues_.take_send_buffer();
-  if (buffer == nullptr && bytes > inline_bytes_) return false;
-  std::byte* const memory = buffer != nullptr ? buffer->data : inlined.data();
-  std::memcpy(memory, &header, sizeof header);
-  if (!body.empty()) std::memcpy(memory + sizeof header, body.data(), body.size());
-  if (!more.empty()) std::memcpy(memory + sizeof header + body.size(), more.data(), more.size());
-  ibv_sge place{reinterpret_cast<uint64_t>(memory), static_cast<uint32_t>(bytes), buffer != nullptr ? buffer->key : 0};
-  ibv_send_wr request = request_of(place, IBV_WR_SEND);
-  if (buffer == nullptr) request.send_flags = IBV_SEND_INLINE;
+  header.bytes = static_cast<uint32_t>(body.size());
+  const size_t bytes = sizeof header + body.size();
+  const bool is_inline = bytes <= inline_bytes_;
+  Buffer* const buffer = is_inline ? nullptr : queues_.take_send_buffer();
+  if (buffer == nullptr && !is_inline) return false;
+  std::array<ibv_sge, kMostSources> places{{{reinterpret_cast<uint64_t>(&header), sizeof header, 0},
+                                            {reinterpret_cast<uint64_t>(body.data()), header.bytes, 0}}};
+  ibv_send_wr request = request_of(places.front(), IBV_WR_SEND);
+  if (is_inline) {
+    request.num_sge = body.empty() ? 1 : kMostSources;
+    request.send_flags = IBV_SEND_INLINE;
+  } else {
+    std::memcpy(buffer->data, &header, sizeof header);
+    std::memcpy(buffer->data + sizeof header, body.data(), body.size());
+    places.front() = {reinterpret_cast<uint64_t>(buffer->data), static_cast<uint32_t>(bytes), buffer->key};
+  }
   // Buffers are few: each comes back as soon as it can. A goodbye is waited for.
   if (!post(request, {.buffer = buffer}, buffer != nullptr || header.kind == Kind::goodbye)) {
     if (buffer != nullptr) queues_.give_send_buffer(*buffer);

@@ -75,7 +75,7 @@ class QueuePair {
   // wanted.
   bool can_send(size_t bytes, size_t buffers) const;
   // Both false where there is no room or no credit now. Messages that return credits and goodbyes always find a credit.
-  bool send(Header header, std::span<const std::byte> body, std::span<const std::byte> more = {});
+  bool send(Header header, std::span<const std::byte> body);
   bool write(const Piece& piece);
   // Room for so many more pieces.
   bool has_room() const { return posted_ - retired_ < kSendDepth - kReservedSends; }

@@ -195,12 +195,8 @@ bool Receiver::advance() {
 }
 
 void Receiver::give_up(Request& request) {
-  if (request.hungry) {
-    hungry_.erase(request);
-    for (const Operand& operand : request.all_operands())
-      if (operand.from != nullptr)
-        peer_of(operand).control(Kind::enough, request.channel, operand.match, EnoughBody{request.asked_bytes});
-  }
+  const bool is_partly_granted = request.hungry;
+  if (is_partly_granted) hungry_.erase(request);
   request.hungry = false;
   for (Part& part : request.parts) give_chunks(part);
   for (Granted& granted : granted_) {
@@ -209,6 +205,9 @@ void Receiver::give_up(Request& request) {
     const uint32_t index = static_cast<uint32_t>(&granted - granted_.data());
     granted.peer->control(Kind::revoke, granted.channel, 0, GrantName{Immediate{index, granted.generation}.pack()});
   }
+  if (is_partly_granted)
+    for (const Operand& operand : request.all_operands())
+      if (operand.from != nullptr) peer_of(operand).control(Kind::enough, request.channel, operand.match);
 }
 
 void Receiver::cancel(uint64_t channel, std::span<Peer* const> peers) {

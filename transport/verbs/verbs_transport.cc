@@ -129,11 +129,13 @@ std::vector<Watch> VerbsTransport::watches() {
   std::vector<Watch> watches;
   for (size_t port = 0; port < ports_.size(); ++port) watches.push_back({ports_[port]->context()->async_fd, port});
   if (connector_.fd() >= 0) watches.push_back({connector_.fd(), ports_.size()});
+  watches.push_back({connector_.failure_fd(), ports_.size() + 1});
   return watches;
 }
 
 void VerbsTransport::serve(uint64_t key) {
   if (key == ports_.size()) return connector_.serve();
+  if (key > ports_.size()) return;  // take_failure follows
   const verbs::AsyncEvent event = ports_[key]->take_event();
   if (event.text.empty()) return;
   log_warn("{}", event.text);
@@ -198,13 +200,12 @@ Post VerbsTransport::post_reduce(const ReduceRequest& request) {
   return receiver_.reduce(request, {expecting_.data(), count});
 }
 
-const VerbsTransport::Route* VerbsTransport::find_route(size_t port, uint32_t pair_number) {
+const verbs::Route* VerbsTransport::find_route(size_t port, uint32_t pair_number) {
   const auto peers = connector_.peers();
   for (; known_peers_ < peers.size(); ++known_peers_)
     for (const auto& pair : peers[known_peers_]->pairs)
-      routes_[static_cast<size_t>(pair->port_index())][pair->number()] = {peers[known_peers_], pair.get()};
-  const auto found = routes_[port].find(pair_number);
-  return found == routes_[port].end() ? nullptr : &found->second;
+      routes_[static_cast<size_t>(pair->port_index())].add({pair->number(), peers[known_peers_], pair.get()});
+  return routes_[port].find(pair_number);
 }
 
 bool VerbsTransport::drain(size_t port) {
@@ -215,7 +216,7 @@ bool VerbsTransport::drain(size_t port) {
 }
 
 void VerbsTransport::on_completion(size_t port, const ibv_wc& work) {
-  const Route* const route = find_route(port, work.qp_num);
+  const verbs::Route* const route = find_route(port, work.qp_num);
   if (route != nullptr) {
     if (work.status != IBV_WC_SUCCESS) on_error(port, *route, work);
     if (is_send(work)) {
@@ -227,7 +228,7 @@ void VerbsTransport::on_completion(size_t port, const ibv_wc& work) {
   if (!is_send(work)) queues_[port]->give_back(buffer_of(work));
 }
 
-void VerbsTransport::on_error(size_t port, const Route& route, const ibv_wc& work) {
+void VerbsTransport::on_error(size_t port, const verbs::Route& route, const ibv_wc& work) {
   Peer& peer = *route.peer;
   // Who has left takes nothing any more; that matters only to whoever wants something of it, see tend.
   if (verbs::is_flushed(work.status) || state_of(peer) == PeerState::left) return;
@@ -235,7 +236,7 @@ void VerbsTransport::on_error(size_t port, const Route& route, const ibv_wc& wor
   connector_.fail(peer, describe_failure(failed, ports_[port]->name(), peer.rank));
 }
 
-void VerbsTransport::on_receive(const Route& route, const ibv_wc& work) {
+void VerbsTransport::on_receive(const verbs::Route& route, const ibv_wc& work) {
   Peer& peer = *route.peer;
   if (state_of(peer) == PeerState::failed) return;
   if (state_of(peer) == PeerState::accepting) {
@@ -245,6 +246,7 @@ void VerbsTransport::on_receive(const Route& route, const ibv_wc& work) {
   }
   if (work.opcode == IBV_WC_RECV_RDMA_WITH_IMM) {
     route.pair->received_write();
+    if (route.pair->owes_many()) peer.raise_alarm();
     return receiver_.on_immediate(peer, work.imm_data);
   }
   const std::byte* const data = buffer_of(work).data;
@@ -253,6 +255,7 @@ void VerbsTransport::on_receive(const Route& route, const ibv_wc& work) {
   if (work.byte_len < sizeof header || header.bytes != work.byte_len - sizeof header)
     return connector_.fail(peer, "it sent a message of a length that makes no sense");
   route.pair->received(header);
+  if (route.pair->owes_many()) peer.raise_alarm();
   if (!dispatch(peer, header, {data + sizeof header, header.bytes}))
     connector_.fail(peer,
                     fmt::format("it sent a message of kind {} that makes no sense", static_cast<int>(header.kind)));
@@ -275,12 +278,7 @@ bool VerbsTransport::dispatch(Peer& peer, const Header& header, std::span<const 
       verbs::AnswerBody answer;
       return read_body(data, answer) && outbox_.on_answer(peer, answer);
     }
-    case Kind::enough: {
-      verbs::EnoughBody enough;
-      if (!read_body(data, enough)) return false;
-      outbox_.on_enough(peer, header, enough);
-      return true;
-    }
+    case Kind::enough: outbox_.on_enough(peer, header); return true;
     case Kind::revoke:
     case Kind::withdrawn: {
       verbs::GrantName name;
@@ -292,28 +290,37 @@ bool VerbsTransport::dispatch(Peer& peer, const Header& header, std::span<const 
     case Kind::goodbye: {
       auto expected = PeerState::connected;
       peer.state.compare_exchange_strong(expected, PeerState::left, std::memory_order_relaxed);  // ours to read
+      peer.raise_alarm();
       return true;
     }
   }
   return false;
 }
 
-void VerbsTransport::tend(Peer& peer, bool drained) {
+void VerbsTransport::tend_all(bool drained) {
+  connector_.alarm().exchange(false, std::memory_order_acquire);  // pairs with raise_alarm
+  for (Peer* peer : connector_.peers())
+    if (tend(*peer, drained)) peer->raise_alarm();
+}
+
+bool VerbsTransport::tend(Peer& peer, bool drained) {
   const PeerState state = state_of(peer);
   if (state == PeerState::failed) {
     if (!peer.is_buried) bury(peer);
-    return;
+    return false;
   }
   if (peer.has_backlog()) peer.flush();
-  peer.return_credits();
+  const bool owes = !peer.return_credits();
   if (const int error = peer.refusal(); error != 0)
     connector_.fail(peer, fmt::format("its queue pair takes no more requests: {}", strerrordesc_np(error)));
-  if (state != PeerState::left && peer.hung_up.load(std::memory_order_relaxed)) {  // what came before is in the queues
-    if (peer.hang_up_is_seen && drained) connector_.fail(peer, "it has closed the connection without a goodbye");
-    peer.hang_up_is_seen = true;
-  }
-  if (state == PeerState::left && (receiver_.waits_for(peer) || outbox_.waits_for(peer)))
+  const bool is_ending = state == PeerState::left || peer.hung_up.load(std::memory_order_relaxed);  // a hint
+  // What came before the end is taken when a look that begins after it finds nothing.
+  if (!std::exchange(peer.end_is_seen, is_ending) || !drained) return is_ending || owes || peer.has_backlog();
+  if (state != PeerState::left)
+    connector_.fail(peer, "it has closed the connection without a goodbye");
+  else if (receiver_.waits_for(peer) || outbox_.waits_for(peer))
     connector_.fail(peer, "it has left the world in the middle of an operation");
+  return false;
 }
 
 void VerbsTransport::bury(Peer& peer) {
@@ -326,7 +333,7 @@ void VerbsTransport::bury(Peer& peer) {
 bool VerbsTransport::progress() {
   bool moved = false;
   for (size_t port = 0; port < ports_.size(); ++port) moved |= drain(port);
-  for (Peer* peer : connector_.peers()) tend(*peer, !moved);
+  if (connector_.alarm().load(std::memory_order_relaxed)) tend_all(!moved);  // a hint: tend_all takes it
   if (outbox_.has_work()) moved |= outbox_.advance();
   if (receiver_.has_work()) moved |= receiver_.advance();
   return moved;
@@ -381,7 +388,7 @@ void VerbsTransport::disconnect(int rank) {
   bury(*peer);
 }
 
-PeerFailure VerbsTransport::take_failure() { return connector_.failures().take(); }
+PeerFailure VerbsTransport::take_failure() { return connector_.take_failure(); }
 
 bool VerbsTransport::waits_for(int rank) const {
   const Peer* const peer = connector_.peer(rank);

@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -24,6 +23,7 @@
 #include "transport/verbs/queues.h"
 #include "transport/verbs/receiver.h"
 #include "transport/verbs/registrar.h"
+#include "transport/verbs/routes.h"
 #include "transport/verbs/settings.h"
 #include "transport/verbs/staging.h"
 #include "transport/windows.h"
@@ -86,10 +86,6 @@ class VerbsTransport final : public Transport {
   using AllQueues = std::vector<std::unique_ptr<verbs::Queues>>;
   // Whether somebody wants to sleep until a completion comes, and whether one would wake him.
   enum class Wake : uint8_t { unwanted, wanted, armed };
-  struct Route {
-    verbs::Peer* peer = nullptr;
-    verbs::QueuePair* pair = nullptr;
-  };
 
   VerbsTransport(const Options& options, Ports ports, AllQueues queues, verbs::Address address, Mail& mail,
                  std::unique_ptr<verbs::Listeners> listeners);
@@ -98,13 +94,15 @@ class VerbsTransport final : public Transport {
   bool progress();
   bool drain(size_t port);
   void on_completion(size_t port, const ibv_wc& work);
-  void on_error(size_t port, const Route& route, const ibv_wc& work);
-  void on_receive(const Route& route, const ibv_wc& work);
+  void on_error(size_t port, const verbs::Route& route, const ibv_wc& work);
+  void on_receive(const verbs::Route& route, const ibv_wc& work);
   // False: it makes no sense.
   bool dispatch(verbs::Peer& peer, const verbs::Header& header, std::span<const std::byte> data);
-  // What a peer needs at every poll. `drained`: the devices had nothing more to tell.
-  void tend(verbs::Peer& peer, bool drained);
-  const Route* find_route(size_t port, uint32_t pair_number);
+  // What peers need now and then. `drained`: the devices had nothing more to tell.
+  void tend_all(bool drained);
+  // Whether it must be looked at again.
+  bool tend(verbs::Peer& peer, bool drained);
+  const verbs::Route* find_route(size_t port, uint32_t pair_number);
   // What is left to do for a peer that has failed.
   void bury(verbs::Peer& peer);
   void give_up_on(verbs::Peer& peer);
@@ -123,9 +121,9 @@ class VerbsTransport final : public Transport {
   verbs::Receiver receiver_;
   verbs::Connector connector_;  // last: its queue pairs go before what they use
   size_t known_peers_ = 0;
-  std::vector<std::unordered_map<uint32_t, Route>> routes_;  // by port and number of the queue pair
-  std::vector<verbs::Peer*> posting_;                        // room for those of the request that is being posted
-  std::vector<Correspondent*> expecting_;                    // likewise
+  std::vector<verbs::Routes> routes_;      // by port
+  std::vector<verbs::Peer*> posting_;      // room for those of the request that is being posted
+  std::vector<Correspondent*> expecting_;  // likewise
   std::atomic<Wake> wake_{Wake::unwanted};
 };
 

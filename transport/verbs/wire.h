@@ -6,7 +6,7 @@
 // immediate. A sender that finds no grant sends an `offer`, so that lengths are compared and the receiver knows who has
 // come. A grant ends in one of two ways: by its immediate, or by `withdrawn` (the sender will not write there any
 // more), which a receiver that gives up asks for by `revoke`. A receiver that gives up a message of which it has
-// granted only parts says so by `enough`.
+// granted only parts ends its revocations with `enough`.
 #pragma once
 
 #include <array>
@@ -55,11 +55,6 @@ struct AnswerBody {
 // Of revoke and withdrawn.
 struct GrantName {
   uint32_t immediate = 0;
-};
-
-// How much of the message was granted: more will not be.
-struct EnoughBody {
-  uint64_t bytes = 0;
 };
 
 inline constexpr size_t kMaxControlBytes = sizeof(GrantBody);

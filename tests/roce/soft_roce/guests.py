@@ -15,6 +15,8 @@ BOOT_SECONDS = 180
 NO_STATUS = "ended without its command's status: its kernel died, or its QEMU was killed"
 # A guest that has written its status only powers off.
 POWER_OFF_SECONDS = 20
+# Of these a guest has its own, empty.
+OWN_FOLDERS = ("/tmp", "/run", "/var/tmp", "/dev/shm")
 
 
 class GuestFailed(Exception):
@@ -114,13 +116,24 @@ def start(job, how, kernel, folder, guests):
                 wire.close()
 
 
+def kept(paths):
+    """What guests must see although it lies in folders that are their own: files and folders there that paths lead to."""
+    tops = set()
+    for path in paths:
+        for folder in OWN_FOLDERS:
+            if path.startswith(folder + "/"):
+                tops.add(os.path.join(folder, os.path.relpath(path, folder).split("/")[0]))
+    return sorted(top for top in tops if os.path.exists(top))
+
+
 def fill_share(job, how, index, share, out):
     """What the guest needs to know, as shell scripts."""
     os.makedirs(share)
     shutil.copy(os.path.join(os.path.dirname(__file__), "guest"), share)
     addresses = " ".join(job.addresses())
     settings = {"lab_guest": index, "lab_rails": job.rails, "lab_addresses": addresses, "lab_out": out,
-                "lab_folder": os.getcwd()}
+                "lab_own_folders": " ".join(OWN_FOLDERS),
+                "lab_kept": "\n".join(kept([os.getcwd(), *job.command]))}
     environment = job.environment(how, index, [f"rxe{rail}" for rail in range(job.rails)], out)
     environment["LAB_STATUS"] = "/run/lab/status"
     with open(os.path.join(share, "settings"), "w", errors="surrogateescape") as file:
