@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <system_error>
 
@@ -38,6 +39,17 @@ Address named_by(Call call, int fd) {
 
 // 0 for what others reach from everywhere, more for less.
 int narrowness(const Address& address) { return address.is_loopback() ? 2 : address.is_link_local() ? 1 : 0; }
+
+// A bridge without a device of its own, such as docker0: it joins this machine's containers, and its address
+// (172.17.0.1) is every other machine's too.
+bool is_inner_bridge(const std::string& name) {
+  const std::filesystem::path device = "/sys/class/net/" + name;
+  std::error_code error;
+  if (!std::filesystem::exists(device / "bridge", error)) return false;
+  for (const auto& port : std::filesystem::directory_iterator(device / "brif", error))
+    if (std::filesystem::exists("/sys/class/net" / port.path().filename() / "device", error)) return false;
+  return true;
+}
 
 Resolved look_up(const std::string& host, uint16_t port) {
   addrinfo hints{};
@@ -137,7 +149,7 @@ std::vector<Address> interface_addresses() {
   ifaddrs* list = nullptr;
   if (getifaddrs(&list) != 0) return {};
   const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(list, freeifaddrs);
-  std::vector<Address> addresses;
+  std::vector<Address> addresses, own_only;
   for (const ifaddrs* item = list; item; item = item->ifa_next) {
     if (!item->ifa_addr || !(item->ifa_flags & IFF_UP)) continue;
     const int family = item->ifa_addr->sa_family;
@@ -146,16 +158,19 @@ std::vector<Address> interface_addresses() {
         from_sockaddr(item->ifa_addr, family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
     // A link-local IPv6 address means something else on each machine.
     if (family == AF_INET6 && address.is_link_local()) continue;
-    addresses.push_back(address);
+    const bool leads_out = !address.is_loopback() && !is_inner_bridge(item->ifa_name);
+    (leads_out ? addresses : own_only).push_back(address);
   }
+  // Without a network there is this machine alone, and these are its addresses.
+  if (addresses.empty()) addresses = std::move(own_only);
   std::ranges::stable_sort(addresses, {}, narrowness);
   return addresses;
 }
 
 Resolved resolve(const std::string& host, uint16_t port) {
   Resolved resolved = look_up(host, port);
-  // "name." is a full name to the name service, but not one of /etc/hosts.
-  if (resolved.kind == Resolved::Kind::unknown && host.size() > 1 && host.back() == '.') {
+  // "name." is a full name to the name service, which may not even answer, but not one of /etc/hosts.
+  if (resolved.kind != Resolved::Kind::ok && host.size() > 1 && host.back() == '.') {
     Resolved without_dot = look_up(host.substr(0, host.size() - 1), port);
     if (without_dot.kind == Resolved::Kind::ok) return without_dot;
   }

@@ -58,8 +58,8 @@ Address local_address(int fd);
 Address remote_address(int fd);
 // Whether this machine has the address.
 bool is_own_address(const Address& address);
-// The addresses of this machine's interfaces that are up, most widely reachable first: no link-local IPv6, loopback
-// last.
+// The addresses by which others can reach this machine, of its interfaces that are up, most widely reachable first: no
+// link-local IPv6, and no address that every machine has (loopback, a bridge of containers) unless there is no other.
 std::vector<Address> interface_addresses();
 
 // What a name means. `kind` says what the caller can expect of another try.
