@@ -211,7 +211,7 @@ void limit(__rlimit_resource which, rlim_t value) {
 void become_a_user_without_threads() {
   if (setresuid(64999, 64999, 64999) != 0) _exit(77);
   limit(RLIMIT_NPROC, 0);
-  sigset_t before, after;
+  sigset_t before{}, after{};  // pthread_sigmask sets a part of them
   pthread_sigmask(SIG_SETMASK, nullptr, &before);
   tutti_group* world = nullptr;
   const tutti_status status = tutti_init(nullptr, &world);

@@ -42,7 +42,9 @@ std::string_view cause(ibv_wc_status status) {
       return "a message longer than its buffer, or than the port carries: a bug of tutti, to be reported";
     case IBV_WC_REM_INV_REQ_ERR: return "the peer's device refused the request: a bug of tutti, to be reported";
     case IBV_WC_LOC_QP_OP_ERR:
-      return "the device refused the request: a bug of tutti, or of its driver, to be reported";
+      return "the device could not carry out the request: the port is down or the route to the peer is gone; if "
+             "neither, "
+             "a bug of tutti or of the driver, to be reported";
     case IBV_WC_REM_OP_ERR:
     case IBV_WC_REM_ABORT_ERR: return "the peer's device failed at it: the peer's log and kernel log may say why";
     case IBV_WC_BAD_RESP_ERR:

@@ -130,7 +130,7 @@ bool Outbox::on_grant(Peer& peer, const Header& header, const GrantBody& grant) 
 
 void Outbox::take_grant(Send& send, Peer& peer, const GrantBody& grant) {
   Send::Reader* const reader = reader_of(send, peer);
-  if (reader != nullptr && grant.message_bytes == send.bytes) return start(send, peer, grant);
+  if (reader != nullptr && grant.message_bytes == send.bytes) return start(send, *reader, grant);
   const uint64_t match = reader != nullptr ? reader->match : 0;
   if (reader != nullptr) {
     // The receiver learns our length by an offer.
@@ -142,20 +142,20 @@ void Outbox::take_grant(Send& send, Peer& peer, const GrantBody& grant) {
   if (reader != nullptr) reader_done(send, *reader);
 }
 
-void Outbox::start(Send& send, Peer& peer, const GrantBody& grant) {
+void Outbox::start(Send& send, Send::Reader& reader, const GrantBody& grant) {
   Write& write = write_pool_.take();
   write.send = &send;
-  write.peer = &peer;
+  write.peer = reader.peer;
   write.grant = grant;
   write.outstanding = 0;
   write.given_up = false;
   write.stripe_count = static_cast<uint32_t>(
-      std::clamp<uint64_t>(grant.bytes / kStripeBytes, 1, send.source != nullptr ? peer.pairs.size() : 1));
+      std::clamp<uint64_t>(grant.bytes / kStripeBytes, 1, send.source != nullptr ? reader.peer->pairs.size() : 1));
   const uint64_t share = grant.bytes / write.stripe_count / kStripeAlignment * kStripeAlignment;
   for (uint32_t i = 0; i < write.stripe_count; ++i)
     write.stripes[i] = {.next = i * share, .end = i + 1 == write.stripe_count ? grant.bytes : (i + 1) * share};
   ++send.writes;
-  ++reader_of(send, peer)->writes;
+  ++reader.writes;
   writes_.push_back(write);
   post_pieces(write);
 }

@@ -102,7 +102,7 @@ class Outbox {
   Send* find(const Peer& peer, const Header& header);
   static Send::Reader* reader_of(Send& send, const Peer& peer);
   void take_grant(Send& send, Peer& peer, const GrantBody& grant);
-  void start(Send& send, Peer& peer, const GrantBody& grant);
+  void start(Send& send, Send::Reader& reader, const GrantBody& grant);
   bool post_pieces(Write& write);
   bool post_piece(Write& write, uint32_t stripe);
   void end_if_over(Write& write);

@@ -19,8 +19,10 @@ void Peer::flush() {
 }
 
 bool Peer::return_credits() {
-  return std::ranges::all_of(
-      pairs, [](const auto& pair) { return !pair->owes_many() || pair->send({.kind = Kind::credit}, {}); });
+  bool all = true;  // what one has no room for is no matter of the others
+  for (const auto& pair : pairs)
+    if (pair->owes_many()) all &= pair->send({.kind = Kind::credit}, {});
+  return all;
 }
 
 bool Peer::is_idle() const {

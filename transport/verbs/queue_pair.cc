@@ -15,15 +15,6 @@ constexpr uint8_t kMinRnrTimer = 1;
 // Of an inline message: its header, and what it carries.
 constexpr int kMostSources = 2;
 
-// Soft-RoCE (Linux' rdma_rxe, by its vendor number) takes the largest count for "for ever": a peer that is gone would
-// never be an error.
-uint8_t retries(const Settings& settings, const Port& port) {
-  constexpr uint32_t kSoftRoce = 0xffffff;
-  constexpr int kMostBeforeForEver = 6;
-  const bool is_soft_roce = port.device_attributes().vendor_id == kSoftRoce;
-  return static_cast<uint8_t>(is_soft_roce ? std::min(settings.retry_count, kMostBeforeForEver) : settings.retry_count);
-}
-
 bool costs_credit(Kind kind) { return kind != Kind::credit && kind != Kind::goodbye; }
 
 Status failed(const char* what, const Queues& queues, int error) {
@@ -96,7 +87,7 @@ Status QueuePair::connect(const Remote& remote, uint32_t peer_credits, const Set
   ibv_qp_attr send{};
   send.qp_state = IBV_QPS_RTS;
   send.timeout = static_cast<uint8_t>(settings.timeout);
-  send.retry_cnt = retries(settings, queues_.port());
+  send.retry_cnt = static_cast<uint8_t>(settings.retry_count);
   send.rnr_retry = static_cast<uint8_t>(settings.rnr_retry);
   send.sq_psn = remote.own_packet_number;
   send.max_rd_atomic = 0;

@@ -223,6 +223,7 @@ void VerbsTransport::on_completion(size_t port, const ibv_wc& work) {
       route->pair->retire(work.wr_id >> 1, [&](const verbs::Sent& sent) { outbox_.on_sent(sent); });
     } else if (work.status == IBV_WC_SUCCESS) {
       on_receive(*route, work);
+      if (route->pair->owes_many()) route->peer->raise_alarm();  // no answer has returned the credits
     }
   }
   if (!is_send(work)) queues_[port]->give_back(buffer_of(work));
@@ -246,7 +247,6 @@ void VerbsTransport::on_receive(const verbs::Route& route, const ibv_wc& work) {
   }
   if (work.opcode == IBV_WC_RECV_RDMA_WITH_IMM) {
     route.pair->received_write();
-    if (route.pair->owes_many()) peer.raise_alarm();
     return receiver_.on_immediate(peer, work.imm_data);
   }
   const std::byte* const data = buffer_of(work).data;
@@ -255,7 +255,6 @@ void VerbsTransport::on_receive(const verbs::Route& route, const ibv_wc& work) {
   if (work.byte_len < sizeof header || header.bytes != work.byte_len - sizeof header)
     return connector_.fail(peer, "it sent a message of a length that makes no sense");
   route.pair->received(header);
-  if (route.pair->owes_many()) peer.raise_alarm();
   if (!dispatch(peer, header, {data + sizeof header, header.bytes}))
     connector_.fail(peer,
                     fmt::format("it sent a message of kind {} that makes no sense", static_cast<int>(header.kind)));
