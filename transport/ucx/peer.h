@@ -25,6 +25,8 @@ struct Peer : Correspondent {
 
   PeerState current() const { return state.load(std::memory_order_relaxed); }  // the state alone matters
   bool is_connected() const { return current() == PeerState::connected; }
+  // Whether UCX is done with connecting it, one way or the other.
+  bool was_wired() const { return is_wired || received > 0 || error != UCS_OK; }
 
   const Address address;
   std::atomic<PeerState> state{PeerState::asking};

@@ -123,8 +123,7 @@ void Sender::on_error(void* peer, ucp_ep_h, ucs_status_t status) { static_cast<P
 // left to the end of the worker.
 void Sender::close(Peer& peer) {
   peer.is_closed = true;
-  const bool can_be_forced = peer.is_wired || peer.received > 0 || peer.error != UCS_OK;
-  if (peer.endpoint == nullptr || !can_be_forced) return;
+  if (peer.endpoint == nullptr || !peer.was_wired()) return;
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
   param.flags = peer.tells_of_death ? UCP_EP_CLOSE_FLAG_FORCE : 0;  // UCX forces no others

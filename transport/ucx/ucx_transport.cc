@@ -72,7 +72,8 @@ UcxTransport::~UcxTransport() {
   if (worker_->is_inherited()) return;
   const LogScope log;
   say_goodbye();
-  worker_->close();
+  // An endpoint that UCX made because a peer wanted it shows by nothing else.
+  worker_->close(std::ranges::any_of(connector_.peers(), [](const Peer* peer) { return !peer->was_wired(); }));
 }
 
 // What UCX has done with is on its way. That it closes an endpoint in order can take a peer who polls, so that is

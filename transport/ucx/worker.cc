@@ -4,7 +4,9 @@
 
 #include <utility>
 
+#include "src/base/log.h"
 #include "transport/ucx/address.h"
+#include "transport/ucx/tuning.h"
 
 namespace tutti::internal::ucx {
 namespace {
@@ -52,15 +54,32 @@ Status Worker::open(int world_size, const Configuration& configuration) {
   return {};
 }
 
-void Worker::close() {
-  if (worker_ != nullptr) library().ucp_worker_destroy(std::exchange(worker_, nullptr));
+bool Worker::flush(Deadline deadline) {
+  ucp_request_param_t param{};
+  void* const request = library().ucp_worker_flush_nbx(worker_, &param);
+  if (!UCS_PTR_IS_PTR(request)) return request == nullptr;
+  const auto is_done = [&] { return library().ucp_request_check_status(request) != UCS_INPROGRESS; };
+  while (!is_done() && !deadline.passed()) progress();
+  const bool flushed = is_done();
+  library().ucp_request_free(request);
+  return flushed;
+}
+
+void Worker::close(bool may_be_connecting) {
+  if (worker_ == nullptr) return;
+  if (!may_be_connecting || flush(Deadline::after_us(kCloseUs)))
+    return library().ucp_worker_destroy(std::exchange(worker_, nullptr));
+  log_debug("UCX had not settled when its transport ended: what it holds goes with the process");
+  worker_ = nullptr;
+  context_ = nullptr;
 }
 
 Worker::~Worker() {
   if (is_inherited()) return;
-  close();
+  close(false);
+  if (context_ == nullptr) return;
   for (const auto& [memory, handle] : memory_) library().ucp_mem_unmap(context_, handle);
-  if (context_ != nullptr) library().ucp_cleanup(context_);
+  library().ucp_cleanup(context_);
 }
 
 Status Worker::add(void* memory, size_t bytes) {
@@ -82,7 +101,7 @@ Status Worker::remove(void* memory) {
   const auto found = memory_.find(memory);
   if (found == memory_.end())
     return Status(Code::invalid_argument, fmt::format("memory at {} is not registered", memory));
-  if (!is_inherited()) library().ucp_mem_unmap(context_, found->second);
+  if (!is_inherited() && context_ != nullptr) library().ucp_mem_unmap(context_, found->second);
   memory_.erase(found);
   return {};
 }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "src/base/clock.h"
 #include "src/base/fork.h"
 #include "src/base/status.h"
 #include "transport/ucx/configuration.h"
@@ -23,8 +24,10 @@ class Worker final : public Registry {
   ~Worker() override;
 
   ucp_worker_h get() const { return worker_; }
-  // Ends all communication, with a last word to those who wait for some. Idempotent.
-  void close();
+  // Ends all communication, with a last word to those who wait for some. UCX 1.13 does not survive it when its worker
+  // ends while it connects over UD: where that may be, and does not settle soon, what it holds is left to the end of
+  // the process. Idempotent.
+  void close(bool may_be_connecting);
   const std::string& address() const { return address_; }
   // Readable when there is something to do, once armed; -1: UCX cannot tell.
   int event_fd() const { return event_fd_; }
@@ -40,6 +43,8 @@ class Worker final : public Registry {
 
  private:
   Worker() = default;
+  // Whether all is sent and settled in time.
+  bool flush(Deadline deadline);
   Status open(int world_size, const Configuration& configuration);
 
   const uint32_t epoch_ = process_epoch();
