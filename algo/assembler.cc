@@ -22,6 +22,7 @@ StepId Assembler::add(Step step, std::span<const int32_t> peers, std::span<const
   step.peer_count = static_cast<uint32_t>(peers.size());
   step.first_operand = static_cast<uint32_t>(schedule_.operands.size());
   step.operand_count = static_cast<uint32_t>(operands.size());
+  step.successor_count = 0;
   schedule_.peers.insert(schedule_.peers.end(), peers.begin(), peers.end());
   schedule_.operands.insert(schedule_.operands.end(), operands.begin(), operands.end());
 

@@ -1,35 +1,19 @@
-// See pieces.h. Invariant: a new step waits for all that stands for what the old step waited for, and for the hazards
-// of the memory it really touches. Runs where plans are made.
+// See pieces.h. Runs where plans are made.
 #include "algo/pieces.h"
 
 #include <algorithm>
 #include <vector>
 
-#include "algo/assembler.h"
+#include "algo/rewrite.h"
 
 namespace tutti::internal {
 namespace {
 
 class Splitter {
  public:
-  Splitter(const Schedule& old, uint64_t input_piece_bytes, uint64_t output_piece_bytes)
-      : old_(old), piece_bytes_{input_piece_bytes, output_piece_bytes, 0}, predecessors_(old.steps.size()) {
-    assembler_.scratch(old.scratch_bytes);  // keeps its offsets
-    for (size_t id = 0; id < old.steps.size(); ++id)
-      for (const uint32_t successor : old.successors_of(old.steps[id])) predecessors_[successor].push_back(id);
-  }
+  Splitter(const Schedule& old, Assembler& assembler, const uint64_t* piece_bytes)
+      : old_(old), assembler_(assembler), piece_bytes_(piece_bytes) {}
 
-  Schedule split() {
-    for (size_t id = 0; id < old_.steps.size(); ++id) {
-      std::vector<StepId> after;
-      for (const size_t predecessor : predecessors_[id])
-        after.insert(after.end(), ends_[predecessor].begin(), ends_[predecessor].end());
-      ends_.push_back(add(old_.steps[id], after));
-    }
-    return assembler_.take();
-  }
-
- private:
   // Adds what stands for the old step; returns the new steps after which it is done.
   std::vector<StepId> add(const Step& step, const std::vector<StepId>& after) {
     switch (step.kind) {
@@ -51,6 +35,7 @@ class Splitter {
     return whole ? std::vector{id} : copy(result, step.slice, {});
   }
 
+ private:
   // The slice, or a copy of it in scratch if it lies in several pieces.
   Slice gathered(const Slice& slice, const std::vector<StepId>& after) {
     if (!crosses(slice)) return slice;
@@ -84,16 +69,17 @@ class Splitter {
   bool crosses(const Slice& slice) const { return within_piece(slice) < slice.bytes; }
 
   const Schedule& old_;
-  const uint64_t piece_bytes_[3];                  // by Buffer
-  std::vector<std::vector<size_t>> predecessors_;  // of each old step
-  std::vector<std::vector<StepId>> ends_;          // for each old step so far: the new ones that stand for its end
-  Assembler assembler_;
+  Assembler& assembler_;
+  const uint64_t* piece_bytes_;  // by Buffer
 };
 
 }  // namespace
 
 Schedule split_pieces(const Schedule& schedule, uint64_t input_piece_bytes, uint64_t output_piece_bytes) {
-  return Splitter(schedule, input_piece_bytes, output_piece_bytes).split();
+  const uint64_t piece_bytes[3] = {input_piece_bytes, output_piece_bytes, 0};
+  return rewrite(schedule, [&](Assembler& assembler, const Step& step, const std::vector<StepId>& after) {
+    return Splitter(schedule, assembler, piece_bytes).add(step, after);
+  });
 }
 
 }  // namespace tutti::internal
