@@ -11,6 +11,7 @@ namespace tutti::internal {
 
 class Layout {
  public:
+  Layout() = default;  // of no ranks
   // node_of[r]: of rank r, by any numbers. Here nodes are numbered by their lowest rank.
   explicit Layout(std::span<const int> node_of);
 
