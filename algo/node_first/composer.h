@@ -17,11 +17,9 @@
 #include "algo/builder.h"
 #include "algo/layout.h"
 #include "algo/partition.h"
+#include "algo/peers.h"
 
 namespace tutti::internal::node_first {
-
-// Segments between the first stage and the last: enough that none of the three waits for another one's latency.
-inline constexpr size_t kSegmentsInFlight = 4;
 
 enum class Side : uint8_t { in, across, out };
 
@@ -37,7 +35,7 @@ struct Part {
 
 class Composer {
  public:
-  explicit Composer(Builder& builder, size_t segments_in_flight = kSegmentsInFlight);
+  explicit Composer(Builder& builder, size_t segments_in_flight = kInFlightPerPeer);
 
   int lanes() const { return problem_.composition.lanes; }
   const Layout& layout() const { return layout_; }

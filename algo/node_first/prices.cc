@@ -8,8 +8,8 @@
 
 #include "algo/cost.h"
 #include "algo/layout.h"
-#include "algo/node_first/composer.h"
 #include "algo/node_first/node_first.h"
+#include "algo/peers.h"
 #include "algo/selector.h"
 
 namespace tutti::internal::node_first {
@@ -52,7 +52,7 @@ std::set<uint64_t> segment_lengths(const Candidate& candidate, uint64_t bytes) {
 double pipelined_us(const Prices& prices, double segments) {
   const double first = prices.in.us + prices.across.us + prices.out.us;
   const double later = std::max(
-      {prices.in.busy_us + prices.out.busy_us, prices.across.busy_us, first / static_cast<double>(kSegmentsInFlight)});
+      {prices.in.busy_us + prices.out.busy_us, prices.across.busy_us, first / static_cast<double>(kInFlightPerPeer)});
   return first + (segments - 1) * later;
 }
 
