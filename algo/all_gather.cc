@@ -5,6 +5,7 @@
 
 #include "algo/collectives.h"
 #include "algo/cost.h"
+#include "algo/node_first/node_first.h"
 #include "algo/peers.h"
 #include "algo/runs.h"
 #include "algo/shapes/dissemination.h"
@@ -95,6 +96,8 @@ constexpr Algorithm kAlgorithms[] = {
     {Operation::all_gather, "linear", build_linear, cost_linear},
     {Operation::all_gather, "ring", build_ring, cost_ring, tune_ring},
     {Operation::all_gather, "dissemination", build_dissemination, cost_dissemination, tune_radix<cost_dissemination>},
+    {Operation::all_gather, "node_first", node_first::build_all_gather, nullptr, nullptr, node_first::fits,
+     node_first::compose_all_gather},
 };
 
 }  // namespace

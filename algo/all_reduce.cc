@@ -5,6 +5,7 @@
 
 #include "algo/collectives.h"
 #include "algo/cost.h"
+#include "algo/node_first/node_first.h"
 #include "algo/partition.h"
 #include "algo/peers.h"
 #include "algo/shapes/exchange.h"
@@ -82,7 +83,8 @@ double cost_recursive_doubling(const Problem& problem, const CostParameters& cos
   const int members = (problem.size + teams - 1) / teams - 1;  // of the largest team, without its captain
   double us =
       rounds(teams, problem.radix) * (offer_us(cost, problem.radix - 1) + reduce_us(cost, problem.radix - 1, bytes));
-  if (members > 0) us += 2 * offer_us(cost, members) + reduce_us(cost, members, bytes) + move_us(cost, bytes);
+  if (members > 0)
+    us += 2 * offer_us(cost, members) + reduce_us(cost, members, bytes) + spread_us(cost, members, bytes);
   return us;
 }
 
@@ -216,6 +218,8 @@ constexpr Algorithm kAlgorithms[] = {
     {Operation::all_reduce, "linear", build_linear, cost_linear, tune_linear},
     {Operation::all_reduce, "ring", build_ring, cost_ring, tune_ring},
     {Operation::all_reduce, "knomial", build_knomial, cost_knomial, tune_knomial<cost_knomial, 2>},
+    {Operation::all_reduce, "node_first", node_first::build_all_reduce, nullptr, nullptr, node_first::fits,
+     node_first::compose_all_reduce},
 };
 
 }  // namespace

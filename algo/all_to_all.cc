@@ -2,6 +2,7 @@
 // p ranks, m bytes a block. Runs where plans are made.
 #include "algo/collectives.h"
 #include "algo/cost.h"
+#include "algo/node_first/node_first.h"
 #include "algo/peers.h"
 #include "algo/shapes/pairing.h"
 
@@ -33,7 +34,11 @@ double cost_linear(const Problem& problem, const CostParameters& cost) {
   return cost.alpha_us + 2 * (peers - 1) * cost.gap_us + peers * move_us(cost, static_cast<double>(problem.bytes()));
 }
 
-constexpr Algorithm kAlgorithms[] = {{Operation::all_to_all, "linear", build_linear, cost_linear}};
+constexpr Algorithm kAlgorithms[] = {
+    {Operation::all_to_all, "linear", build_linear, cost_linear},
+    {Operation::all_to_all, "node_first", node_first::build_all_to_all, nullptr, nullptr, node_first::fits,
+     node_first::compose_all_to_all},
+};
 
 }  // namespace
 

@@ -10,8 +10,9 @@ constexpr uint64_t kLineBytes = 64;
 }
 
 Slice Assembler::scratch(uint64_t bytes) {
-  const uint64_t offset = (schedule_.scratch_bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
-  if (bytes > 0) schedule_.scratch_bytes = offset + bytes;
+  const uint64_t offset = (scratch_used_ + kLineBytes - 1) / kLineBytes * kLineBytes;
+  if (bytes > 0) scratch_used_ = offset + bytes;
+  schedule_.scratch_bytes = std::max(schedule_.scratch_bytes, scratch_used_);
   return {Buffer::scratch, bytes > 0 ? offset : 0, bytes};
 }
 

@@ -5,6 +5,7 @@
 
 #include "algo/collectives.h"
 #include "algo/cost.h"
+#include "algo/node_first/node_first.h"
 #include "algo/peers.h"
 #include "algo/shapes/dissemination.h"
 
@@ -44,6 +45,8 @@ double cost_dissemination(const Problem& problem, const CostParameters& cost) {
 constexpr Algorithm kAlgorithms[] = {
     {Operation::barrier, "one_shot", build_one_shot, cost_one_shot},
     {Operation::barrier, "dissemination", build_dissemination, cost_dissemination, tune_radix<cost_dissemination>},
+    {Operation::barrier, "node_first", node_first::build_barrier, nullptr, nullptr, node_first::fits,
+     node_first::compose_barrier},
 };
 
 }  // namespace

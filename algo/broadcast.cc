@@ -2,6 +2,7 @@
 // p ranks, n bytes. Runs where plans are made.
 #include "algo/collectives.h"
 #include "algo/cost.h"
+#include "algo/node_first/node_first.h"
 #include "algo/peers.h"
 #include "algo/shapes/chain.h"
 #include "algo/shapes/knomial.h"
@@ -23,7 +24,7 @@ void build_linear(Builder& builder) {
 
 double cost_linear(const Problem& problem, const CostParameters& cost) {
   if (problem.size == 1) return 0;
-  return offer_us(cost, problem.size - 1) + move_us(cost, static_cast<double>(problem.bytes()));
+  return offer_us(cost, problem.size - 1) + spread_us(cost, problem.size - 1, static_cast<double>(problem.bytes()));
 }
 
 // K-nomial tree (shapes/knomial.h), in segments: q rounds, each of one message to radix-1 children.
@@ -37,7 +38,7 @@ double cost_knomial(const Problem& problem, const CostParameters& cost) {
   const int children = knomial_root_children(problem.size, problem.radix);
   return pipeline_us(
       cost, problem, [&](double bytes) { return knomial_broadcast_us(problem, cost, bytes); },
-      [&](double bytes) { return children * cost.gap_us + move_us(cost, bytes); });
+      [&](double bytes) { return children * cost.gap_us + spread_us(cost, children, bytes); });
 }
 
 // Chain (shapes/chain.h), in segments: (p-2+k) times one segment's way for k segments. Each link carries n bytes once.
@@ -60,6 +61,8 @@ constexpr Algorithm kAlgorithms[] = {
     {Operation::broadcast, "linear", build_linear, cost_linear},
     {Operation::broadcast, "knomial", build_knomial, cost_knomial, tune_knomial<cost_knomial, 1>},
     {Operation::broadcast, "chain", build_chain, cost_chain, tune_chain},
+    {Operation::broadcast, "node_first", node_first::build_broadcast, nullptr, nullptr, node_first::fits,
+     node_first::compose_broadcast},
 };
 
 }  // namespace

@@ -15,19 +15,18 @@
 
 #include "algo/problem.h"
 #include "algo/schedule.h"
+#include "algo/scope.h"
 
 namespace tutti::internal {
 
 class Assembler;
-
-enum class Finish : bool { no, yes };
 
 class Builder {
  public:
   explicit Builder(const Problem& problem);
   ~Builder();
 
-  const Problem& problem() const { return problem_; }
+  const Problem& problem() const { return scope_ == nullptr ? problem_ : scope_->problem; }
 
   Slice input(uint64_t offset, uint64_t bytes) const;
   Slice output(uint64_t offset, uint64_t bytes) const;
@@ -37,6 +36,17 @@ class Builder {
   // the two share memory. For ranks that read each other at the same moment: each would wait for the other's reading
   // before it writes, and neither would read.
   Slice stable(Slice input);
+
+  // Runs another algorithm's builder as a part of this schedule, where this rank is one of the scope's members: for it,
+  // problem(), ranks, input and output are the scope's. All members run it at the same place among their messages.
+  // Nothing deadlocks that does not deadlock alone: a step waits for steps of its own scope and of those before only.
+  // The last step that it added, or kNoStep.
+  StepId within(const Scope& scope, void (*build)(Builder&));
+
+  // Scratch is used again: what is taken after rewind(mark) may be what was taken since the mark, and the steps that
+  // write it wait for those that still read it.
+  uint64_t scratch_mark() const;
+  void rewind_scratch(uint64_t mark);
 
   // `after`: order that the data does not show (a barrier's rounds, a bound on what is in flight).
   StepId send(std::span<const int32_t> peers, Slice slice, std::span<const StepId> after = {});
@@ -50,9 +60,21 @@ class Builder {
   Schedule take();
 
  private:
+  bool input_shares_output() const;
+  // A slice as the memory that it is: one slice outside of a scope.
+  std::vector<Slice> places(const Slice& slice) const;
+  // The slice in one place, copied to scratch if it is not.
+  Slice gathered(const Slice& slice);
+  StepId copy_places(std::span<const Slice> sources, std::span<const Slice> slices);
+  StepId add(Step step, std::span<const int32_t> peers, std::span<const Operand> operands,
+             std::span<const StepId> after);
+  StepId add_in_scope(Step step, std::span<const int32_t> peers, std::span<const Operand> operands,
+                      std::span<const StepId> after);
+
   Problem problem_;
   Aliasing aliasing_;
   std::unique_ptr<Assembler> assembler_;
+  const Scope* scope_ = nullptr;
 };
 
 // Bounds how many steps of a kind are in flight: each waits for the one `width` before it.

@@ -43,7 +43,7 @@ double knomial_reduce_us(const Problem& problem, const CostParameters& cost, dou
 
 double knomial_broadcast_us(const Problem& problem, const CostParameters& cost, double bytes) {
   const int readers = std::min(problem.radix, problem.size) - 1;
-  return rounds(problem.size, problem.radix) * (offer_us(cost, readers) + move_us(cost, bytes));
+  return rounds(problem.size, problem.radix) * (offer_us(cost, readers) + spread_us(cost, readers, bytes));
 }
 
 int knomial_root_children(int size, int radix) {

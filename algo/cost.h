@@ -1,8 +1,10 @@
 // Terms that the closed cost formulas share. The ranks read each other's memory: what one rank offers is read by all
 // its readers at the same time, at beta each, and a reduction reads its operands where they lie. So sending to many
-// costs one gap more for each, and not its bytes; taking from many costs their bytes.
+// costs one gap more for each, and not its bytes; taking from many costs their bytes. Where a byte goes through the
+// sender's port once for each reader, port_us_per_byte says what that costs.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 
 #include "algo/partition.h"
@@ -20,6 +22,10 @@ inline double offer_us(const CostParameters& cost, int readers) {
   return readers < 1 ? 0 : cost.alpha_us + (readers - 1) * cost.gap_us;
 }
 inline double move_us(const CostParameters& cost, double bytes) { return bytes * cost.beta_us_per_byte; }
+// The same where the sender has `readers` of so many bytes each: the slower of a reader and the port.
+inline double spread_us(const CostParameters& cost, int readers, double bytes) {
+  return bytes * std::max(cost.beta_us_per_byte, readers * cost.port_us_per_byte);
+}
 // Combining: reading `peers` messages of `bytes` and writing the result.
 inline double reduce_us(const CostParameters& cost, int peers, double bytes) {
   return peers * bytes * (cost.beta_us_per_byte + cost.gamma_us_per_byte);

@@ -4,6 +4,7 @@
 
 #include "algo/collectives.h"
 #include "algo/cost.h"
+#include "algo/node_first/node_first.h"
 #include "algo/peers.h"
 #include "algo/runs.h"
 #include "algo/shapes/knomial.h"
@@ -71,6 +72,8 @@ double cost_knomial(const Problem& problem, const CostParameters& cost) {
 constexpr Algorithm kAlgorithms[] = {
     {Operation::gather, "linear", build_linear, cost_linear},
     {Operation::gather, "knomial", build_knomial, cost_knomial, tune_radix<cost_knomial>},
+    {Operation::gather, "node_first", node_first::build_gather, nullptr, nullptr, node_first::fits,
+     node_first::compose_gather},
 };
 
 }  // namespace

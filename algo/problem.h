@@ -7,6 +7,23 @@
 
 namespace tutti::internal {
 
+struct Algorithm;
+class Layout;
+
+// How one stage of a composed algorithm is done.
+struct Stage {
+  const Algorithm* algorithm = nullptr;
+  uint64_t segment_bytes = 0;
+  int radix = 2;
+};
+
+// What a node-first algorithm is composed of (algo/node_first/): stages inside the nodes, across, inside again, and how
+// many ranks of a node carry data across.
+struct Composition {
+  int lanes = 1;
+  Stage in, across, out;
+};
+
 struct Problem {
   Operation operation{};
   int rank = 0;
@@ -14,9 +31,11 @@ struct Problem {
   int root = 0;        // send and recv: the other rank
   uint64_t count = 0;  // elements per rank, as in tutti.h
   uint32_t element_bytes = 1;
-  bool in_place = false;       // on this rank; ranks may differ
-  uint64_t segment_bytes = 0;  // pipeline segment, 0: whole messages
-  int radix = 2;               // of trees and exchanges, for algorithms that have one
+  bool in_place = false;           // on this rank; ranks may differ
+  uint64_t segment_bytes = 0;      // pipeline segment, 0: whole messages
+  int radix = 2;                   // of trees and exchanges, for algorithms that have one
+  const Layout* layout = nullptr;  // who shares a node; null: all do. Outlives the problem
+  Composition composition{};       // for algorithms that are composed of others
 
   uint64_t bytes() const { return count * element_bytes; }
 };

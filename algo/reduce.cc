@@ -2,6 +2,7 @@
 // p ranks, n bytes. Runs where plans are made.
 #include "algo/collectives.h"
 #include "algo/cost.h"
+#include "algo/node_first/node_first.h"
 #include "algo/peers.h"
 #include "algo/shapes/chain.h"
 #include "algo/shapes/knomial.h"
@@ -70,6 +71,8 @@ constexpr Algorithm kAlgorithms[] = {
     {Operation::reduce, "linear", build_linear, cost_linear, tune_linear},
     {Operation::reduce, "knomial", build_knomial, cost_knomial, tune_knomial<cost_knomial, 1>},
     {Operation::reduce, "chain", build_chain, cost_chain, tune_chain},
+    {Operation::reduce, "node_first", node_first::build_reduce, nullptr, nullptr, node_first::fits,
+     node_first::compose_reduce},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "algo/collectives.h"
 #include "algo/cost.h"
+#include "algo/node_first/node_first.h"
 #include "algo/peers.h"
 #include "algo/shapes/ring.h"
 
@@ -85,6 +86,8 @@ void tune_ring(Problem& problem, const CostParameters& cost) {
 constexpr Algorithm kAlgorithms[] = {
     {Operation::reduce_scatter, "linear", build_linear, cost_linear, tune_linear},
     {Operation::reduce_scatter, "ring", build_ring, cost_ring, tune_ring},
+    {Operation::reduce_scatter, "node_first", node_first::build_reduce_scatter, nullptr, nullptr, node_first::fits,
+     node_first::compose_reduce_scatter},
 };
 
 }  // namespace

@@ -16,6 +16,16 @@ struct CostParameters {
   double gap_us;             // between messages of one sender
   double beta_us_per_byte;   // transfer
   double gamma_us_per_byte;  // reduction
+  // What a byte costs the port of its sender, for each reader. 0: readers load it where it lies, all at the same time.
+  double port_us_per_byte = 0;
+};
+
+// The same inside a node and across nodes.
+struct Costs {
+  CostParameters within, across;
+
+  Costs(const CostParameters& inside, const CostParameters& outside) : within(inside), across(outside) {}
+  Costs(const CostParameters& everywhere) : within(everywhere), across(everywhere) {}  // NOLINT: as good as two
 };
 
 struct Algorithm {
@@ -29,6 +39,9 @@ struct Algorithm {
   void (*tune)(Problem&, const CostParameters&) = nullptr;
   // Whether it can do this at all (group size limits and so on); null: always.
   bool (*fits)(const Problem&) = nullptr;
+  // Of an algorithm composed of others: fills segment_bytes and composition, and returns the microseconds. Its cost and
+  // tune are null.
+  double (*compose)(Problem&, const Costs&) = nullptr;
 };
 
 // Ordered by operation; where two cost the same, the earlier one is taken.

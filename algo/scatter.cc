@@ -4,6 +4,7 @@
 
 #include "algo/collectives.h"
 #include "algo/cost.h"
+#include "algo/node_first/node_first.h"
 #include "algo/peers.h"
 #include "algo/runs.h"
 #include "algo/shapes/knomial.h"
@@ -26,9 +27,9 @@ void build_linear(Builder& builder) {
 }
 
 double cost_linear(const Problem& problem, const CostParameters& cost) {
-  // Each reads its own block, all at the same time.
+  // Each reads its own block, all at the same time, where the root's port lets them.
   if (problem.size == 1) return 0;
-  return offer_us(cost, problem.size - 1) + move_us(cost, static_cast<double>(problem.bytes()));
+  return offer_us(cost, problem.size - 1) + spread_us(cost, problem.size - 1, static_cast<double>(problem.bytes()));
 }
 
 // K-nomial tree (shapes/knomial.h): a rank gets its subtree's blocks, which follow each other, as one message, or two
@@ -77,12 +78,14 @@ double cost_knomial(const Problem& problem, const CostParameters& cost) {
     blocks += static_cast<double>(std::min(weight, problem.size - weight));
   const int readers = std::min(problem.radix, problem.size) - 1;
   return rounds(problem.size, problem.radix) * offer_us(cost, readers) +
-         move_us(cost, blocks * static_cast<double>(problem.bytes()));
+         spread_us(cost, readers, blocks * static_cast<double>(problem.bytes()));
 }
 
 constexpr Algorithm kAlgorithms[] = {
     {Operation::scatter, "linear", build_linear, cost_linear},
     {Operation::scatter, "knomial", build_knomial, cost_knomial, tune_radix<cost_knomial>},
+    {Operation::scatter, "node_first", node_first::build_scatter, nullptr, nullptr, node_first::fits,
+     node_first::compose_scatter},
 };
 
 }  // namespace

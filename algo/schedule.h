@@ -17,6 +17,9 @@ namespace tutti::internal {
 using StepId = int32_t;
 inline constexpr StepId kNoStep = -1;
 
+// Of a reduction: whether its result has every contribution.
+enum class Finish : bool { no, yes };
+
 enum class Buffer : uint8_t { input, output, scratch };
 
 struct Slice {

@@ -5,13 +5,10 @@
 
 #include <string>
 
+#include "algo/layout.h"
+
 namespace tutti::internal {
 namespace {
-
-Choice priced(const Algorithm& algorithm, Problem problem, const CostParameters& cost) {
-  if (algorithm.tune != nullptr) algorithm.tune(problem, cost);
-  return {&algorithm, problem, algorithm.cost(problem, cost)};
-}
 
 bool fits(const Algorithm& algorithm, const Problem& problem) {
   return algorithm.fits == nullptr || algorithm.fits(problem);
@@ -81,13 +78,26 @@ Result<Overrides> parse_overrides(std::string_view text) {
   return overrides;
 }
 
-Choice select(const Problem& problem, const CostParameters& cost, const Overrides& overrides) {
+Choice priced(const Algorithm& algorithm, const Problem& problem, const Costs& costs) {
+  Choice choice{&algorithm, problem};
+  if (algorithm.compose != nullptr) {
+    choice.cost_us = algorithm.compose(choice.problem, costs);
+    return choice;
+  }
+  const bool one_node = problem.layout == nullptr || problem.layout->node_count() == 1;
+  const CostParameters& cost = one_node ? costs.within : costs.across;
+  if (algorithm.tune != nullptr) algorithm.tune(choice.problem, cost);
+  choice.cost_us = algorithm.cost(choice.problem, cost);
+  return choice;
+}
+
+Choice select(const Problem& problem, const Costs& costs, const Overrides& overrides) {
   const Algorithm* wanted = overrides[static_cast<size_t>(problem.operation)];
-  if (wanted != nullptr && fits(*wanted, problem)) return priced(*wanted, problem, cost);
+  if (wanted != nullptr && fits(*wanted, problem)) return priced(*wanted, problem, costs);
   Choice best;
   for (const Algorithm& algorithm : algorithms(problem.operation)) {
     if (!fits(algorithm, problem)) continue;
-    const Choice choice = priced(algorithm, problem, cost);
+    const Choice choice = priced(algorithm, problem, costs);
     if (best.algorithm == nullptr || choice.cost_us < best.cost_us) best = choice;
   }
   return best;

@@ -21,12 +21,18 @@ inline constexpr CostParameters kSharedCores{
     .alpha_us = 8, .gap_us = 1, .beta_us_per_byte = 1.0 / 80e3, .gamma_us_per_byte = 1.0 / 1e6};
 
 // Ranks behind RDMA devices of some 100 Gbit/s.
-inline constexpr CostParameters kRdma{
-    .alpha_us = 2, .gap_us = 0.2, .beta_us_per_byte = 1.0 / 12e3, .gamma_us_per_byte = 1.0 / 20e3};
+inline constexpr CostParameters kRdma{.alpha_us = 2,
+                                      .gap_us = 0.2,
+                                      .beta_us_per_byte = 1.0 / 12e3,
+                                      .gamma_us_per_byte = 1.0 / 20e3,
+                                      .port_us_per_byte = 1.0 / 12e3};
 
 // Ranks behind devices that processors emulate: what a byte costs counts, packet by packet, on both sides.
-inline constexpr CostParameters kSoftwareRdma{
-    .alpha_us = 20, .gap_us = 10, .beta_us_per_byte = 1.0 / 40, .gamma_us_per_byte = 1.0 / 1e3};
+inline constexpr CostParameters kSoftwareRdma{.alpha_us = 20,
+                                              .gap_us = 10,
+                                              .beta_us_per_byte = 1.0 / 40,
+                                              .gamma_us_per_byte = 1.0 / 1e3,
+                                              .port_us_per_byte = 1.0 / 40};
 
 // The algorithm that was asked for, of each operation; null: none.
 using Overrides = std::array<const Algorithm*, kOperationCount>;
@@ -38,12 +44,16 @@ std::string operation_names();
 
 struct Choice {
   const Algorithm* algorithm = nullptr;
-  Problem problem;  // with segment_bytes and radix
+  Problem problem;  // with segment_bytes, radix and composition
   double cost_us = 0;
 };
 
+// The algorithm as it would be taken for this problem. One that knows nothing of nodes costs what messages across cost
+// where the ranks are on several.
+Choice priced(const Algorithm& algorithm, const Problem& problem, const Costs& costs);
+
 // An override that does not fit the problem is passed over: the choice then names another algorithm.
-Choice select(const Problem& problem, const CostParameters& cost, const Overrides& overrides = {});
+Choice select(const Problem& problem, const Costs& costs, const Overrides& overrides = {});
 
 // The schedule of problem.rank.
 Schedule build(const Choice& choice);

@@ -1,6 +1,7 @@
 // Proves the schedules of all ranks of one operation by running them symbolically, on intervals of bytes:
 //   - each step names memory that exists and may be touched so, and peers that exist; what it waits for stands earlier;
-//     scratch stays within what the schedule declares, and that within twice the longest buffer
+//     scratch stays within what the schedule declares, and that within twice the longest buffer, four times where ranks
+//     are inside nodes and across
 //   - no two steps of a rank, of which neither waits for the other, touch the same bytes if one writes
 //   - the k-th message from A to B meets the k-th that B takes from A, with the same length, and there are no more than
 //     kMaxMessagesPerPair

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "algo/hazards.h"
+#include "algo/layout.h"
 #include "algo/partition.h"
 #include "algo/proof/fault.h"
 #include "src/base/kernel.h"
@@ -56,12 +57,14 @@ class RankCheck {
     return {};
   }
 
-  // Twice the longest buffer of any rank, and what it costs to begin each piece of scratch on a cache line.
+  // Twice the longest buffer of any rank, and that for each level, inside nodes and across; and what it costs to begin
+  // each piece of scratch on a cache line.
   Status check_scratch() const {
     const bool in_blocks = problem_.operation != Operation::broadcast && problem_.operation != Operation::reduce &&
                            problem_.operation != Operation::all_reduce && !is_pairwise(problem_.operation);
     const uint64_t longest = problem_.bytes() * (in_blocks ? static_cast<uint64_t>(problem_.size) : 1);
-    const uint64_t most = 2 * longest + 64 * schedule_.steps.size();
+    const uint64_t levels = problem_.layout != nullptr && problem_.layout->has_two_levels() ? 2 : 1;
+    const uint64_t most = 2 * levels * longest + 64 * schedule_.steps.size();
     if (schedule_.scratch_bytes <= most) return {};
     return {Code::internal, fmt::format("rank {}: asks for {} bytes of scratch, more than the {} allowed",
                                         problem_.rank, schedule_.scratch_bytes, most)};

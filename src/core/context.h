@@ -65,6 +65,7 @@ class Context : private EngineEvents {
   // What is looked at now and then while waiting: deadlines and long waits.
   void tick();
   const WaitHabit& wait_habit() const { return wait_habit_; }
+  const RankMap& rank_map() const { return map_; }
   // By world rank: where it stands when neighbours stand side by side.
   const std::vector<int>& near_position() const { return near_position_; }
 

@@ -77,7 +77,19 @@ void Group::seat_ranks() {
   std::iota(near_ranks_.begin(), near_ranks_.end(), 0);
   const std::vector<int>& position = context_.near_position();
   std::ranges::stable_sort(near_ranks_, {}, [&](int rank) { return position[membership_.world_ranks[rank]]; });
-  if (std::ranges::is_sorted(near_ranks_)) return near_ranks_.clear();
+  const auto layout_by = [&](const std::vector<int>& ranks) {
+    std::vector<int> node_of;
+    for (const int rank : ranks) node_of.push_back(context_.rank_map().node_of(membership_.world_ranks[rank]));
+    return Layout(node_of);
+  };
+  near_layout_ = layout_by(near_ranks_);
+  if (std::ranges::is_sorted(near_ranks_)) {
+    layout_ = near_layout_;
+    return near_ranks_.clear();
+  }
+  std::vector<int> by_rank(near_ranks_.size());
+  std::iota(by_rank.begin(), by_rank.end(), 0);
+  layout_ = layout_by(by_rank);
   near_places_.resize(near_ranks_.size());
   for (int place = 0; place < size(); ++place) near_places_[near_ranks_[place]] = place;
 }
@@ -147,17 +159,21 @@ Status Group::plan_for(const PlanKey& key, int64_t timeout_us, Plan*& plan) {
 }
 
 Choice Group::choice_for(Operation operation, uint64_t count, DataType type) const {
-  return context_.choose(problem_of({{operation, type, ReduceOp::sum, 0, count}}, rank(), size()));
+  Problem problem = problem_of({{operation, type, ReduceOp::sum, 0, count}}, rank(), size());
+  problem.layout = &layout_;
+  return context_.choose(problem);
 }
 
 // The schedule's ranks are the group's, or, where neighbours do not follow each other, those stand-ins: then a subtree
 // of the schedule is a part of the machine.
 Result<std::unique_ptr<Plan>> Group::make_plan(const PlanKey& key, Deadline deadline) {
   Problem problem = problem_of(key, rank(), size());
+  problem.layout = &layout_;
   std::vector<int> world_ranks = membership_.world_ranks;
   if (!near_ranks_.empty() && !has_blocks(problem.operation)) {
     problem.rank = near_places_[problem.rank];
     problem.root = near_places_[problem.root];
+    problem.layout = &near_layout_;
     for (int place = 0; place < size(); ++place) world_ranks[place] = membership_.world_ranks[near_ranks_[place]];
   }
   const Choice choice = context_.choose(problem);

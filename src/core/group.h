@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "algo/layout.h"
 #include "algo/selector.h"
 #include "src/core/call.h"
 #include "src/core/plan.h"
@@ -97,6 +98,8 @@ class Group {
   // Where neighbours do not follow each other by rank: the ranks in an order in which they do, and each one's place
   // there.
   std::vector<int> near_ranks_, near_places_;
+  // Who shares a node: by rank, and by place there.
+  Layout layout_, near_layout_;
   std::vector<uint32_t> sent_, received_;  // per rank: how many send and recv calls were started
   uint64_t use_count_ = 0;
   std::unordered_map<PlanKey, std::unique_ptr<Plan>, PlanKeyHash> plans_;

@@ -20,6 +20,13 @@ inline std::vector<bool> ranks_in_place(int size, InPlace which, std::mt19937_64
   return in_place;
 }
 
+// Those that know nothing of nodes, and work in any group. The others are proved in test_node_first.cc.
+inline std::vector<Algorithm> flat(std::span<const Algorithm> some) {
+  std::vector<Algorithm> all(some.begin(), some.end());
+  std::erase_if(all, [](const Algorithm& algorithm) { return algorithm.compose != nullptr; });
+  return all;
+}
+
 // How a failing test names its parameter.
 inline std::ostream& operator<<(std::ostream& out, const Algorithm& algorithm) {
   return out << name(algorithm.operation) << ':' << algorithm.name;

@@ -105,7 +105,7 @@ TEST(Pieces, AllListFormsAreProved) {
   std::mt19937_64 random(seed);
   for (const Operation operation :
        {Operation::scatter, Operation::gather, Operation::all_gather, Operation::all_to_all, Operation::reduce_scatter})
-    for (const Algorithm& algorithm : algorithms(operation))
+    for (const Algorithm& algorithm : flat(algorithms(operation)))
       for (int size = 1; size <= 20; ++size)
         for (const uint64_t count : {0, 1, 7, 50})
           for (const uint64_t segment : {0, 64})

@@ -8,6 +8,7 @@
 #include "algo/cost.h"
 #include "algo/selector.h"
 #include "algo/shapes/knomial.h"
+#include "tests/algo/proof_helpers.h"
 
 namespace tutti::internal {
 namespace {
@@ -18,19 +19,20 @@ Problem problem_of(Operation operation, int size, uint64_t bytes) {
   return {.operation = operation, .size = size, .count = bytes};
 }
 
-struct Costs {
+struct NamedCosts {
   const char* name;
   CostParameters parameters;
 };
-void PrintTo(const Costs& costs, std::ostream* out) { *out << costs.name; }
+void PrintTo(const NamedCosts& costs, std::ostream* out) { *out << costs.name; }
 
 // What holds for ranks with a core each, and where they share cores.
-class Selection : public testing::TestWithParam<Costs> {
+class Selection : public testing::TestWithParam<NamedCosts> {
  protected:
   const CostParameters& cost_ = GetParam().parameters;
 };
 INSTANTIATE_TEST_SUITE_P(Costs, Selection,
-                         testing::Values(Costs{"SharedMemory", kSharedMemory}, Costs{"SharedCores", kSharedCores}),
+                         testing::Values(NamedCosts{"SharedMemory", kSharedMemory},
+                                         NamedCosts{"SharedCores", kSharedCores}),
                          [](const auto& costs) { return costs.param.name; });
 
 TEST_P(Selection, TakesTheCheapestAndBuildsIt) {
@@ -72,7 +74,7 @@ TEST_P(Selection, NothingFittingIsCheaper) {
         const Choice choice = select(problem, cost_);
         ASSERT_NE(choice.algorithm, nullptr);
         EXPECT_GE(choice.cost_us, 0);
-        for (const Algorithm& algorithm : algorithms(problem.operation)) {
+        for (const Algorithm& algorithm : flat(algorithms(problem.operation))) {
           Problem tuned = problem;
           if (algorithm.tune != nullptr) algorithm.tune(tuned, cost_);
           EXPECT_LE(choice.cost_us, algorithm.cost(tuned, cost_)) << algorithm.name;
@@ -97,7 +99,7 @@ TEST_P(Selection, AllRanksDecideAlike) {
 }
 
 TEST_P(Selection, CostsGrowWithBytesAndAreNothingForOneRank) {
-  for (const Algorithm& algorithm : algorithms()) {
+  for (const Algorithm& algorithm : flat(algorithms())) {
     if (algorithm.operation == Operation::send || algorithm.operation == Operation::recv) continue;
     SCOPED_TRACE(std::string(name(algorithm.operation)) + ":" + algorithm.name);
     const auto cost = [&](int size, uint64_t bytes) {
@@ -155,7 +157,7 @@ TEST(Registry, NamesAreUniqueAndKnown) {
   for (const Algorithm& algorithm : algorithms()) {
     EXPECT_TRUE(names.insert({algorithm.operation, algorithm.name}).second) << algorithm.name;
     EXPECT_THAT((std::vector<std::string>{"one_shot", "knomial", "recursive_doubling", "ring", "chain", "linear",
-                                          "dissemination", "direct"}),
+                                          "dissemination", "direct", "node_first"}),
                 testing::Contains(algorithm.name));
   }
   for (int operation = 0; operation < kOperationCount; ++operation) {
