@@ -34,6 +34,13 @@ inline constexpr CostParameters kSoftwareRdma{.alpha_us = 20,
                                               .gamma_us_per_byte = 1.0 / 1e3,
                                               .port_us_per_byte = 1.0 / 40};
 
+// Ranks behind TCP, as UCX uses it where there is no RDMA: system calls on both sides, and a copy on each.
+inline constexpr CostParameters kUcx{.alpha_us = 20,
+                                     .gap_us = 4,
+                                     .beta_us_per_byte = 1.0 / 1.2e3,
+                                     .gamma_us_per_byte = 1.0 / 20e3,
+                                     .port_us_per_byte = 1.0 / 1.2e3};
+
 // The algorithm that was asked for, of each operation; null: none.
 using Overrides = std::array<const Algorithm*, kOperationCount>;
 

@@ -121,7 +121,7 @@ class Transport {
  public:
   virtual ~Transport() = default;
 
-  // "shm", "verbs", "ucx", "fake".
+  // "shm", "verbs", "ucx", "fake"; of several as one: "shm+verbs".
   virtual const char* name() const = 0;
 
   // What peers need to connect: bytes for the store. Fixed for the transport's life.
@@ -136,6 +136,9 @@ class Transport {
   // Makes the peer ready for post_*, blocking until `deadline` at most. Idempotent. Both ends may do it at once.
   // Errors: peer_failed, timeout, unsupported, out_of_resources.
   virtual Status connect(int peer, std::string_view peer_address, Deadline deadline) = 0;
+
+  // Which of several ways leads to the peer. All peers of one request stand on one way.
+  virtual int way_to(int /*peer*/) const { return 0; }
 
   // What to watch for incoming connections and lost peers, on one thread that calls serve(key) when it is readable.
   // The list may change in serve() and connect(); a change is announced through the descriptor of key 0.

@@ -13,10 +13,10 @@
 namespace tutti::internal {
 namespace {
 
-enum class Type { rank, size, port, number, seconds, flag, text, secret, level, word };
+enum class Type { rank, size, port, number, seconds, flag, text, secret, level, word, words };
 
 constexpr std::string_view kLevels[] = {"debug", "info", "warn", "error", "off"};
-constexpr std::string_view kTransports[] = {"auto", "shm", "verbs", "ucx"};
+constexpr std::string_view kTransports[] = {"shm", "verbs", "ucx"};
 constexpr std::string_view kConnects[] = {"store", "rdmacm"};
 constexpr std::string_view kYes[] = {"1", "true", "yes", "on"};
 constexpr std::string_view kNo[] = {"0", "false", "no", "off"};
@@ -25,7 +25,7 @@ constexpr std::string_view kNo[] = {"0", "false", "no", "off"};
 struct Allowed {
   int least = 0;  // of a number
   int most = 0;
-  std::span<const std::string_view> words = {};  // of a level, a word
+  std::span<const std::string_view> words = {};  // of a level, a word, a list of words
 };
 constexpr Allowed from_to(int least, int most) { return {.least = least, .most = most}; }
 constexpr Allowed one_of(std::span<const std::string_view> words) { return {.words = words}; }
@@ -55,8 +55,9 @@ constexpr Entry kTable[] = {
     {"TUTTI_CHECK", "", Type::flag, "0", "compare all ranks' calls before each operation"},
     {"TUTTI_ALGORITHM", "", Type::text, "", "algorithm by operation, as in all_reduce:ring,broadcast:chain"},
     {"TUTTI_TOPOLOGY_FILE", "", Type::text, "", "machine as a file of hwloc's, where this one does not show itself"},
-    {"TUTTI_TRANSPORT", "", Type::word, "auto",
-     "what carries messages: shm inside a node, verbs between nodes, ucx, auto chooses", one_of(kTransports)},
+    {"TUTTI_TRANSPORT", "", Type::words, "shm,verbs,ucx",
+     "what may carry messages: between two ranks the first of shm, verbs and ucx that can and may",
+     one_of(kTransports)},
     {"TUTTI_IB_DEVICES", "", Type::text, "",
      "RDMA devices to use, as in mlx5_0,mlx5_1:1 (device:port); ^mlx5_2: all but it"},
     {"TUTTI_IB_GID_INDEX", "", Type::number, "-1",
@@ -83,7 +84,8 @@ std::string_view type_name(Type type) {
     case Type::flag: return "bool";
     case Type::text:
     case Type::secret:
-    case Type::word: return "text";
+    case Type::word:
+    case Type::words: return "text";
     case Type::level: return "level";
   }
   return "?";
@@ -111,6 +113,16 @@ std::string listed(std::span<const std::string_view> words) {
   return fmt::format("{} or {}", fmt::join(words.first(words.size() - 1), ", "), words.back());
 }
 
+std::vector<std::string_view> parts_of(std::string_view list) {
+  std::vector<std::string_view> parts;
+  for (size_t begin = 0; begin <= list.size();) {
+    const size_t end = std::min(list.find(',', begin), list.size());
+    parts.push_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
 // What is allowed, where `text` is not; "" where it is.
 std::string allowed_instead(const Entry& entry, std::string_view text) {
   const auto within = [&](int least, int most) {
@@ -127,6 +139,12 @@ std::string allowed_instead(const Entry& entry, std::string_view text) {
     case Type::seconds: return parse_seconds(text) ? "" : "a number of seconds from 0 on, as in 1.5, or none";
     case Type::level:
     case Type::word: return is_one_of(lower(text), entry.allowed.words) ? "" : listed(entry.allowed.words);
+    case Type::words: {
+      const std::string list = lower(text);
+      const bool all_known = std::ranges::all_of(
+          parts_of(list), [&](std::string_view part) { return is_one_of(part, entry.allowed.words); });
+      return all_known ? "" : fmt::format("some of {}, with commas", listed(entry.allowed.words));
+    }
     case Type::flag: {
       const std::string word = lower(text);
       return word.empty() || is_one_of(word, kYes) || is_one_of(word, kNo) ? "" : "1 or 0, true or false, yes or no";
@@ -240,6 +258,11 @@ std::vector<Config::Row> Config::rows() const {
 
 std::string Config::text(std::string_view name) const {
   return values_[static_cast<size_t>(entry_named(name) - kTable)].text;
+}
+
+bool Config::lists(std::string_view name, std::string_view word) const {
+  const std::string list = text(name);
+  return std::ranges::count(parts_of(list), word) > 0;
 }
 
 std::optional<int> Config::integer(std::string_view name) const { return parse_int(text(name)); }

@@ -52,8 +52,9 @@ class Config {
   std::string topology_file() const { return text("TUTTI_TOPOLOGY_FILE"); }
   std::string log_level() const { return text("TUTTI_LOG"); }
 
-  // What carries messages: "auto", "shm", "verbs" or "ucx".
-  std::string transport() const { return text("TUTTI_TRANSPORT"); }
+  // What may carry messages: "shm,verbs,ucx", or some of them; and whether one of them may.
+  std::string transports() const { return text("TUTTI_TRANSPORT"); }
+  bool allows_transport(std::string_view name) const { return lists("TUTTI_TRANSPORT", name); }
 
   // RDMA; src/core/ib_settings.h has them together.
   std::string ib_devices() const { return text("TUTTI_IB_DEVICES"); }
@@ -73,6 +74,7 @@ class Config {
 
   static Value find_value(size_t index, std::span<const std::string> settings);
   std::string text(std::string_view name) const;
+  bool lists(std::string_view name, std::string_view word) const;
   std::optional<int> integer(std::string_view name) const;
   int number(std::string_view name) const { return integer(name).value_or(0); }  // of an entry with a default
   int64_t microseconds(std::string_view name) const;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "src/base/log.h"
 #include "src/core/cpu_share.h"
@@ -14,17 +15,32 @@
 namespace tutti::internal {
 namespace {
 
-// The processors of each rank of one node.
-std::vector<CpuList> cpus_on_node(const std::vector<RankPlace>& places, int node) {
+bool share_cpus_on(const std::vector<RankPlace>& places, int node) {
   std::vector<CpuList> cpus;
   for (const RankPlace& place : places)
     if (place.node == node) cpus.push_back(place.cpus);
-  return cpus;
+  return ranks_outnumber_cpus(cpus);
 }
 
-const CostParameters& cost_of(const Transport& transport, bool shares_cpus, bool is_software) {
-  if (std::string_view(transport.name()) == "shm") return shares_cpus ? kSharedCores : kSharedMemory;
-  return is_software ? kSoftwareRdma : kRdma;
+// Alike on all ranks: where some share their cores, all take it that all do.
+bool share_cpus_anywhere(const std::vector<RankPlace>& places) {
+  std::set<int32_t> nodes;
+  for (const RankPlace& place : places) nodes.insert(place.node);
+  return std::ranges::any_of(nodes, [&](int32_t node) { return share_cpus_on(places, node); });
+}
+
+const CostParameters& cost_of(const Carriage& carriage, bool shares_cpus) {
+  switch (carriage.carrier) {
+    case Carrier::shm: break;
+    case Carrier::verbs: return carriage.is_software ? kSoftwareRdma : kRdma;
+    case Carrier::ucx: return kUcx;
+  }
+  return shares_cpus ? kSharedCores : kSharedMemory;
+}
+
+Costs costs_of(const Connections& world) {
+  const bool shares_cpus = share_cpus_anywhere(world.places);
+  return {cost_of(world.within, shares_cpus), cost_of(world.across, shares_cpus)};
 }
 
 nlohmann::json known(int index) { return index < 0 ? nlohmann::json(nullptr) : nlohmann::json(index); }
@@ -39,7 +55,9 @@ Context::Context(Config config, std::unique_ptr<Session> session, std::unique_pt
       rank_(rank),
       session_(std::move(session)),
       mail_(std::move(mail)),
+      costs_(costs_of(world)),
       transport_(std::move(world.transport)),
+      ways_(std::move(world.ways)),
       engine_(*transport_, *this),
       addresses_(std::move(world.addresses)),
       own_place_(world.places[static_cast<size_t>(rank)]),
@@ -47,9 +65,8 @@ Context::Context(Config config, std::unique_ptr<Session> session, std::unique_pt
       near_position_(world.places.size()),
       failed_(world.places.size(), false),
       connected_(world.places.size(), false),
-      share_cpus_(ranks_outnumber_cpus(cpus_on_node(world.places, own_place_.node))),
-      wait_habit_(habit_for(share_cpus_, world.is_software)),
-      cost_(&cost_of(*transport_, share_cpus_, world.is_software)) {
+      share_cpus_(share_cpus_on(world.places, own_place_.node)),
+      wait_habit_(habit_for(share_cpus_, world.within.is_software || world.across.is_software)) {
   for (int position = 0; position < size(); ++position) near_position_[map_.near_order()[position]] = position;
   if (share_cpus_) log_info("{} ranks share fewer cores: waiting ranks give up their core at once", size());
 }
@@ -89,7 +106,7 @@ uint64_t Context::reserve_channels(uint32_t count) {
   return first;
 }
 
-Choice Context::choose(const Problem& problem) const { return select(problem, *cost_, overrides_); }
+Choice Context::choose(const Problem& problem) const { return select(problem, costs_, overrides_); }
 
 // A peer may be slow to answer, or stopped. Others use the world meanwhile, and what they or the watch thread learn
 // ends the wait: so it goes in stretches, each twice as long as the one before.
@@ -233,12 +250,17 @@ std::string Context::describe() const {
   nlohmann::json settings = nlohmann::json::array();
   for (const Config::Row& row : config_.rows())
     settings.push_back({{"name", row.name}, {"value", row.value}, {"source", row.source}});
+  nlohmann::json peers = nlohmann::json::array();
+  for (int peer = 0; peer < size(); ++peer)
+    if (peer != rank_)
+      peers.push_back({{"rank", peer}, {"transport", name(ways_[peer].carrier)}, {"why", ways_[peer].why}});
   return nlohmann::json{{"version", tutti_version()},
                         {"ranks", size()},
                         {"rank", rank_},
                         {"transport", transport_->name()},
                         {"host", own_place_.host},
                         {"nodes", map_.node_count()},
+                        {"peers", peers},
                         {"place",
                          {{"cpus", to_string(own_place_.cpus)},
                           {"package", known(own_place_.package)},

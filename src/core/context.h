@@ -105,7 +105,9 @@ class Context : private EngineEvents {
   Overrides overrides_;
   std::unique_ptr<Session> session_;
   std::unique_ptr<Mail> mail_;
+  Costs costs_;
   std::unique_ptr<Transport> transport_;
+  std::vector<Way> ways_;  // by world rank
   Notices notices_;
   Engine engine_;
   std::vector<std::string> addresses_;
@@ -117,7 +119,6 @@ class Context : private EngineEvents {
   std::vector<bool> connected_;
   bool share_cpus_ = false;
   WaitHabit wait_habit_;
-  const CostParameters* cost_ = nullptr;
   uint32_t next_channel_ = 1;
   std::vector<std::unique_ptr<Group>> groups_;
   std::deque<std::pair<uint64_t, Status>> aborted_channels_;  // the latest

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <numeric>
 
 #include "algo/kernels/kernels.h"
 #include "algo/pieces.h"
 #include "algo/selector.h"
+#include "algo/ways.h"
 #include "src/base/log.h"
 #include "src/core/context.h"
 #include "src/core/trace.h"
@@ -181,6 +183,9 @@ Result<std::unique_ptr<Plan>> Group::make_plan(const PlanKey& key, Deadline dead
   const uint64_t piece_bytes = choice.problem.bytes();
   if (key.input_is_list || key.output_is_list)
     schedule = split_pieces(schedule, key.input_is_list ? piece_bytes : 0, key.output_is_list ? piece_bytes : 0);
+  std::vector<int> ways;
+  for (const int world_rank : world_ranks) ways.push_back(context_.transport().way_to(world_rank));
+  if (std::ranges::adjacent_find(ways, std::not_equal_to()) != ways.end()) schedule = split_ways(schedule, ways);
   Reduction reduction;
   if (is_reducing(key.signature.operation)) {
     reduction.kernel = kernel_for(key.signature.type, key.signature.op);

@@ -12,7 +12,7 @@ namespace {
 // The settings on which all ranks must agree, as text that is compared when they join.
 std::string digest_of(const Config& config) {
   return fmt::format("TUTTI_CHECK={} TUTTI_ALGORITHM={} TUTTI_TRANSPORT={}", config.check() ? 1 : 0, config.algorithm(),
-                     config.transport());
+                     config.transports());
 }
 
 Result<std::unique_ptr<Session>> join_session(const JoinRequest& request, const Config& config, Deadline deadline) {

@@ -1,10 +1,9 @@
-#include "src/core/offerings.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
 
 #include "src/core/ib_settings.h"
+#include "src/core/offering.h"
 #include "topology/locality.h"
 #include "transport/shm/shm_transport.h"
 #include "transport/ucx/ucx_transport.h"
@@ -41,7 +40,7 @@ bool is_emulated(const Machine& machine, const std::vector<std::string>& devices
 }  // namespace
 
 Result<Offering> Offering::publish(Session& session, Carrier carrier, Result<std::unique_ptr<Transport>> transport,
-                                     bool is_software, Deadline deadline) {
+                                   bool is_software, Deadline deadline) {
   Offering offering;
   offering.carrier_ = carrier;
   // Whoever has asked for what is not there shall hear it, and not get something else.

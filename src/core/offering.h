@@ -20,7 +20,7 @@ class Offering {
   // Blocks until all ranks have published theirs, or why they have none. Errors: invalid_argument, on all ranks, where
   // one has settings that cannot be met; those of the session's exchange.
   static Result<Offering> publish(Session& session, Carrier carrier, Result<std::unique_ptr<Transport>> transport,
-                                   bool is_software, Deadline deadline);
+                                  bool is_software, Deadline deadline);
   // What each rank finds out by itself about the way to the others: blocks until all have. The same errors.
   Status compare_routes(Session& session, Deadline deadline);
 

@@ -1,133 +1,191 @@
 #include "src/core/transports.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <optional>
 
 #include "src/base/log.h"
-#include "src/core/ib_settings.h"
-#include "topology/locality.h"
-#include "transport/shm/shm_transport.h"
-#include "transport/ucx/ucx_transport.h"
-#include "transport/verbs/verbs_transport.h"
+#include "src/core/offering.h"
+#include "src/core/trace.h"
+#include "transport/routed_transport.h"
 
 namespace tutti::internal {
 namespace {
 
-// The first byte of what a rank publishes for verbs and ucx.
-constexpr char kHardware = 'h', kSoftware = 's', kNone = '-';
+constexpr Carrier kCarriers[] = {Carrier::shm, Carrier::verbs, Carrier::ucx};
 
-// The system's number of the node where this rank's memory shall lie; -1: there is no choice.
-int numa_node_of(const Machine& machine, const RankPlace& own) {
-  const bool is_near_one = machine.is_this_host && machine.numa_nodes.size() > 1 && own.numa >= 0;
-  return is_near_one ? machine.numa_nodes[static_cast<size_t>(own.numa)].os_index : -1;
-}
+// Finds for each two ranks the first carrier that connects them.
+class Choosing {
+ public:
+  Choosing(Session& session, const Config& config, const Machine& machine, Mail& mail, Deadline deadline)
+      : session_(session), config_(config), machine_(machine), mail_(mail), deadline_(deadline) {}
 
-Status check_reachable(const Transport& transport, const std::vector<std::string>& addresses, int own) {
-  for (int peer = 0; peer < static_cast<int>(addresses.size()); ++peer) {
-    if (peer == own) continue;
-    if (const Status reachable = transport.reachable(addresses[static_cast<size_t>(peer)]); !reachable.ok())
-      return Status(Code::unsupported, fmt::format("rank {} cannot reach rank {} by {}: {}", own, peer,
-                                                   transport.name(), reachable.message()));
+  Result<Connections> run(RankPlace own) {
+    TUTTI_RETURN_IF_ERROR(find_nodes(std::move(own)));
+    if (allows(Carrier::verbs) && first_unconnected()) {
+      MadeVerbs made = make_verbs(session_, config_, machine_, mail_, place());
+      TUTTI_RETURN_IF_ERROR(offer(Carrier::verbs, std::move(made.transport), made.is_software));
+      TUTTI_RETURN_IF_ERROR(offering(Carrier::verbs)->compare_routes(session_, deadline_));
+    }
+    if (allows(Carrier::ucx) && first_unconnected())
+      TUTTI_RETURN_IF_ERROR(offer(Carrier::ucx, make_ucx(session_, machine_, mail_, place()), false));
+    if (const auto pair = first_unconnected())
+      return Status(Code::unsupported,
+                    fmt::format("ranks {} ({}) and {} ({}) cannot exchange messages: {}", pair->one, host(pair->one),
+                                pair->other, host(pair->other), obstacles(pair->one, pair->other)));
+    return connections();
   }
-  return {};
-}
 
-// RDMA devices, the nearest first.
-std::vector<std::string> near_devices(const Machine& machine, const RankPlace& own) {
-  std::vector<std::string> names;
-  if (!machine.is_this_host || own.core < 0) return names;
-  const Anchor anchor{Anchor::Kind::core, own.core};
-  for (const Candidate& candidate : rank_nics(machine, anchor, NicUse::rdma))
-    names.push_back(machine.nics[static_cast<size_t>(candidate.nic)].rdma);
-  return names;
-}
+ private:
+  struct Pair {
+    int one, other;
+  };
 
-bool is_emulated(const Machine& machine, const std::vector<std::string>& devices) {
-  return std::ranges::any_of(machine.nics, [&](const Nic& nic) {
-    return nic.pci.empty() && std::ranges::find(devices, nic.rdma) != devices.end();
-  });
-}
+  // Ranks of one node are those that can share memory, also where they may not.
+  Status find_nodes(RankPlace own) {
+    auto made = make_shm(session_, machine_, own);
+    if (!made) return made.status();
+    TUTTI_RETURN_IF_ERROR(offer(Carrier::shm, std::move(*made), false));
+    const Offering& shm = *offering(Carrier::shm);
+    auto places = exchange_places(session_, *shm.transport(), shm.addresses(), std::move(own), deadline_);
+    if (!places) return places.status();
+    places_ = std::move(*places);
+    return {};
+  }
 
-bool wants_verbs(const Config& config, const std::vector<RankPlace>& places) {
-  if (config.transport() != "auto") return config.transport() == "verbs";
-  return std::ranges::any_of(places, [&](const RankPlace& place) { return place.node != places.front().node; });
-}
+  Status offer(Carrier carrier, Result<std::unique_ptr<Transport>> transport, bool is_software) {
+    if (!transport) log_info("{} cannot be used: {}", name(carrier), transport.status().message());
+    auto made = Offering::publish(session_, carrier, std::move(transport), is_software, deadline_);
+    if (!made) return made.status();
+    offering(carrier) = std::move(*made);
+    return {};
+  }
 
-// A transport between nodes as this rank could make it, or why it could not.
-struct Candidate {
-  std::string name;
-  Result<std::unique_ptr<Transport>> transport;
-  bool is_software = false;
+  bool allows(Carrier carrier) const { return config_.allows_transport(name(carrier)); }
+  std::optional<Offering>& offering(Carrier carrier) { return offerings_[static_cast<size_t>(carrier)]; }
+  const std::optional<Offering>& offering(Carrier carrier) const { return offerings_[static_cast<size_t>(carrier)]; }
+  const RankPlace& place() const { return places_[static_cast<size_t>(session_.rank())]; }
+  int node(int rank) const { return places_[static_cast<size_t>(rank)].node; }
+  const std::string& host(int rank) const { return places_[static_cast<size_t>(rank)].host; }
+
+  // "" where this one connects the two.
+  std::string why_not(Carrier carrier, int one, int other) const {
+    if (!allows(carrier)) return fmt::format("TUTTI_TRANSPORT={} leaves it out", config_.transports());
+    if (carrier == Carrier::shm) return node(one) == node(other) ? "" : "they do not share memory";
+    return offering(carrier) ? offering(carrier)->why_not(one, other) : "it is not made";
+  }
+  bool connects(Carrier carrier, int one, int other) const {
+    if (!allows(carrier)) return false;
+    if (carrier == Carrier::shm) return node(one) == node(other);
+    return offering(carrier) && offering(carrier)->connects(one, other);
+  }
+  std::optional<Carrier> carrier_between(int one, int other) const {
+    for (const Carrier carrier : kCarriers)
+      if (connects(carrier, one, other)) return carrier;
+    return std::nullopt;
+  }
+
+  std::optional<Pair> first_unconnected() const {
+    for (int one = 0; one < session_.size(); ++one)
+      for (int other = one + 1; other < session_.size(); ++other)
+        if (!carrier_between(one, other)) return Pair{one, other};
+    return std::nullopt;
+  }
+
+  // Of the carriers before `end`: why none of them connects the two.
+  std::string obstacles(int one, int other, std::optional<Carrier> end = std::nullopt) const {
+    std::vector<std::string> texts;
+    for (const Carrier carrier : kCarriers) {
+      if (carrier == end) break;
+      texts.push_back(fmt::format("{}: {}", name(carrier), why_not(carrier, one, other)));
+    }
+    return fmt::format("{}", fmt::join(texts, "; "));
+  }
+
+  Carriage carriage(bool same_node) const {
+    Carriage slowest;
+    for (int one = 0; one < session_.size(); ++one)
+      for (int other = one + 1; other < session_.size(); ++other) {
+        if ((node(one) == node(other)) != same_node) continue;
+        const Carrier carrier = *carrier_between(one, other);
+        const bool is_software =
+            carrier == Carrier::verbs && (offering(carrier)->is_software(one) || offering(carrier)->is_software(other));
+        slowest = {std::max(slowest.carrier, carrier), slowest.is_software || is_software};
+      }
+    return slowest;
+  }
+
+  // Only what leads to somebody is kept; a rank alone keeps what it may use first.
+  Connections connections() {
+    Connections world;
+    world.within = carriage(true);
+    world.across = carriage(false);
+    std::vector<std::unique_ptr<Transport>> transports;
+    std::vector<int> way_of(static_cast<size_t>(session_.size()));
+    world.ways.resize(way_of.size());
+    world.addresses.resize(way_of.size());
+    for (const Carrier carrier : kCarriers) {
+      bool is_used = false;
+      for (int peer = 0; peer < session_.size(); ++peer) {
+        if (peer == session_.rank() || carrier_between(session_.rank(), peer) != carrier) continue;
+        const auto index = static_cast<size_t>(peer);
+        way_of[index] = static_cast<int>(transports.size());
+        world.ways[index] = {carrier, obstacles(session_.rank(), peer, carrier)};
+        world.addresses[index] = offering(carrier)->addresses()[index];
+        is_used = true;
+      }
+      if (is_used) transports.push_back(offering(carrier)->take_transport());
+    }
+    if (transports.empty()) transports.push_back(offering(Carrier::shm)->take_transport());
+    world.transport = transports.size() == 1
+                          ? std::move(transports.front())
+                          : std::make_unique<RoutedTransport>(std::move(transports), std::move(way_of));
+    world.places = std::move(places_);
+    return world;
+  }
+
+  Session& session_;
+  const Config& config_;
+  const Machine& machine_;
+  Mail& mail_;
+  const Deadline deadline_;
+  std::vector<RankPlace> places_;
+  std::array<std::optional<Offering>, kCarrierCount> offerings_;
 };
 
-Candidate make_verbs(Session& session, const Config& config, const Machine& machine, Mail& mail, const RankPlace& own) {
-  VerbsTransport::Options options;
-  options.rank = session.rank();
-  options.world_size = session.size();
-  options.numa_node = numa_node_of(machine, own);
-  options.preferred = near_devices(machine, own);
-  options.settings = ib_settings(config);
-  auto made = VerbsTransport::create(options, mail);
-  if (!made) return {"verbs", made.status()};
-  const bool is_software = is_emulated(machine, (*made)->devices());
-  return {"verbs", std::unique_ptr<Transport>(std::move(*made)), is_software};
-}
-
-Candidate make_ucx(Session& session, const Machine& machine, Mail& mail, const RankPlace& own) {
-  auto made = UcxTransport::create(
-      {.rank = session.rank(), .world_size = session.size(), .numa_node = numa_node_of(machine, own)}, mail);
-  if (!made) return {"ucx", made.status()};
-  return {"ucx", std::unique_ptr<Transport>(std::move(*made))};
-}
-
-// All ranks learn of it when one of them cannot use it.
-Status use(Candidate candidate, Session& session, Deadline deadline, Connections& world) {
-  auto& transport = candidate.transport;
-  const std::string text = transport ? (candidate.is_software ? kSoftware : kHardware) + (*transport)->address()
-                                     : kNone + transport.status().message();
-  auto texts = session.exchange(candidate.name, text, deadline);
-  if (!texts) return texts.status();
-  if (!transport) return transport.status();
-  for (int peer = 0; peer < session.size(); ++peer) {
-    std::string& address = (*texts)[static_cast<size_t>(peer)];
-    const char kind = address.empty() ? kNone : address.front();
-    address.erase(0, 1);
-    if (kind == kNone)
-      return Status(Code::unsupported, fmt::format("rank {} cannot use {}: {}", peer, candidate.name, address));
-    world.is_software |= kind == kSoftware;
+// "ranks 1, 2 by shm; ranks 3 by ucx (verbs: rank 3 has none: ...)".
+void log_ways(const std::vector<Way>& ways, int own) {
+  for (const Carrier carrier : kCarriers) {
+    std::vector<int> ranks;
+    std::string why;
+    for (int rank = 0; rank < static_cast<int>(ways.size()); ++rank) {
+      const Way& way = ways[static_cast<size_t>(rank)];
+      if (rank == own || way.carrier != carrier) continue;
+      ranks.push_back(rank);
+      if (why.empty() && !way.why.empty()) why = fmt::format(" ({})", way.why);
+    }
+    if (!ranks.empty()) log_info("messages to {} travel by {}{}", rank_list(ranks), name(carrier), why);
   }
-  TUTTI_RETURN_IF_ERROR(check_reachable(**transport, *texts, session.rank()));
-  world.transport = std::move(*transport);
-  world.addresses = std::move(*texts);
-  return {};
 }
 
 }  // namespace
 
+const char* name(Carrier carrier) {
+  switch (carrier) {
+    case Carrier::shm: return "shm";
+    case Carrier::verbs: return "verbs";
+    case Carrier::ucx: return "ucx";
+  }
+  return "?";
+}
+
 Result<Connections> connect_world(Session& session, const Config& config, const Machine& machine, RankPlace own,
                                   Mail& mail, Deadline deadline) {
-  auto shm = ShmTransport::create(
-      {.rank = session.rank(), .world_size = session.size(), .numa_node = numa_node_of(machine, own)});
-  if (!shm) return shm.status();
-  auto addresses = session.exchange("shm", (*shm)->address(), deadline);
-  if (!addresses) return addresses.status();
-  // Also where verbs or ucx carries everything: ranks of one node are those that can share memory.
-  auto places = exchange_places(session, **shm, *addresses, std::move(own), deadline);
-  if (!places) return places.status();
-  Connections world;
-  world.places = std::move(*places);
-  const RankPlace& place = world.places[static_cast<size_t>(session.rank())];
-  if (config.transport() == "ucx") {
-    TUTTI_RETURN_IF_ERROR(use(make_ucx(session, machine, mail, place), session, deadline, world));
-  } else if (wants_verbs(config, world.places)) {
-    TUTTI_RETURN_IF_ERROR(use(make_verbs(session, config, machine, mail, place), session, deadline, world));
-  } else {
-    TUTTI_RETURN_IF_ERROR(check_reachable(**shm, *addresses, session.rank()));
-    world.transport = std::move(*shm);
-    world.addresses = std::move(*addresses);
-  }
-  log_info("messages travel by {}", world.transport->name());
+  auto world = Choosing(session, config, machine, mail, deadline).run(std::move(own));
+  if (world) log_ways(world->ways, session.rank());
   return world;
 }
 

@@ -83,7 +83,7 @@ TEST_F(ConfigTest, WithNothingSetHasTheDocumentedDefaults) {
   EXPECT_FALSE(config.check());
   EXPECT_EQ(config.algorithm(), "");
   EXPECT_EQ(config.log_level(), "warn");
-  EXPECT_EQ(config.transport(), "auto");
+  EXPECT_EQ(config.transports(), "shm,verbs,ucx");
   EXPECT_EQ(config.ib_devices(), "");
   EXPECT_EQ(config.ib_gid_index(), -1);
   EXPECT_EQ(config.ib_traffic_class(), 0);
@@ -163,13 +163,20 @@ TEST_F(ConfigTest, RdmaSettingsHaveTheRangesOfTheirFields) {
 }
 
 TEST_F(ConfigTest, WordsAreTakenInAnyCaseAndNoOthers) {
-  EXPECT_EQ(load({"TUTTI_TRANSPORT=Verbs"}).transport(), "verbs");
-  EXPECT_EQ(load({"TUTTI_TRANSPORT=ucx"}).transport(), "ucx");
-  EXPECT_EQ(load({"TUTTI_IB_CONNECT=rdmacm"}).ib_connect(), "rdmacm");
-  EXPECT_EQ(refusal({"TUTTI_TRANSPORT=tcp"}), "TUTTI_TRANSPORT (setting) is 'tcp': it must be auto, shm, verbs or ucx");
+  EXPECT_EQ(load({"TUTTI_IB_CONNECT=RDMAcm"}).ib_connect(), "rdmacm");
   EXPECT_EQ(refusal({"TUTTI_IB_CONNECT=mpi"}), "TUTTI_IB_CONNECT (setting) is 'mpi': it must be store or rdmacm");
-  environment.set("TUTTI_TRANSPORT", "rdma");
-  EXPECT_THAT(refusal(), HasSubstr("TUTTI_TRANSPORT (environment) is 'rdma'"));
+  environment.set("TUTTI_IB_CONNECT", "mpi");
+  EXPECT_THAT(refusal(), HasSubstr("TUTTI_IB_CONNECT (environment) is 'mpi'"));
+}
+
+TEST_F(ConfigTest, ListsHoldTheirWordsAndNoOthers) {
+  const Config config = load({"TUTTI_TRANSPORT=UCX,shm"});
+  EXPECT_TRUE(config.allows_transport("shm"));
+  EXPECT_TRUE(config.allows_transport("ucx"));
+  EXPECT_FALSE(config.allows_transport("verbs"));
+  for (const std::string bad : {"tcp", "shm,", ",", "shm,tcp", "shm ucx", ""})
+    EXPECT_EQ(refusal({"TUTTI_TRANSPORT=" + bad}),
+              "TUTTI_TRANSPORT (setting) is '" + bad + "': it must be some of shm, verbs or ucx, with commas");
 }
 
 TEST_F(ConfigTest, AnEmptyVariableIsNone) {

@@ -1,7 +1,6 @@
 #include "transport/ucx/ucx_transport.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 
 #include <algorithm>
 #include <cstring>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "src/base/log.h"
+#include "transport/sleep.h"
 #include "transport/ucx/logging.h"
 #include "transport/ucx/tuning.h"
 
@@ -358,8 +358,7 @@ void UcxTransport::idle(Deadline deadline) {
     return std::this_thread::yield();
   }
   pollfd entry{worker_->event_fd(), POLLIN, 0};
-  const int64_t timeout_us = std::min<int64_t>(deadline.remaining_us(), ucx::kMaxSleepUs);
-  ::poll(&entry, 1, static_cast<int>((timeout_us + 999) / 1000));
+  sleep_until_readable({&entry, 1}, deadline, ucx::kMaxSleepUs);
   wake_.store(Wake::unwanted, std::memory_order_relaxed);
 }
 

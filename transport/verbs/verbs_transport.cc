@@ -1,7 +1,6 @@
 #include "transport/verbs/verbs_transport.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 
 #include <algorithm>
 #include <array>
@@ -11,6 +10,7 @@
 #include <utility>
 
 #include "src/base/log.h"
+#include "transport/sleep.h"
 #include "transport/verbs/failure.h"
 #include "transport/verbs/tuning.h"
 #include "transport/verbs/wire.h"
@@ -407,8 +407,7 @@ void VerbsTransport::idle(Deadline deadline) {
   }
   std::array<pollfd, verbs::kMaxPorts> entries;
   for (size_t port = 0; port < queues_.size(); ++port) entries[port] = {queues_[port]->wake_fd(), POLLIN, 0};
-  const int64_t timeout_us = std::min<int64_t>(deadline.remaining_us(), verbs::kMaxSleepUs);
-  ::poll(entries.data(), queues_.size(), static_cast<int>((timeout_us + 999) / 1000));
+  sleep_until_readable({entries.data(), queues_.size()}, deadline, verbs::kMaxSleepUs);
   for (const auto& queues : queues_) queues->take_wake_up();
   wake_.store(Wake::unwanted, std::memory_order_relaxed);
 }
