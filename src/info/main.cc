@@ -3,8 +3,10 @@
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <tutti/tutti.hpp>
 
 #include "src/info/options.h"
+#include "src/info/peers.h"
 #include "src/info/report.h"
 #include "src/info/whole_file.h"
 
@@ -46,6 +48,14 @@ int explain_place(const Machine& machine, const InfoOptions& options) {
   return say(text);
 }
 
+int show_peers(const InfoOptions& options) {
+  try {
+    return say(peers_report(options.json));
+  } catch (const tutti::Error& error) {
+    return fail(error.what());
+  }
+}
+
 int show(const Machine& machine, const InfoOptions& options) {
   if (!options.svg.empty()) return draw(machine, options);
   if (options.json) return say(to_json(machine).dump(2) + "\n");
@@ -60,6 +70,7 @@ int show(const Machine& machine, const InfoOptions& options) {
 int main(int argc, char** argv) {
   InfoOptions options;
   if (const auto status = parse_info_options(argc, argv, options)) return *status;
+  if (options.peers) return show_peers(options);
   auto config = Config::load({});
   if (!config) return fail(config.status().message());
   if (options.config) return say(config_text(*config));

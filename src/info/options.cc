@@ -53,7 +53,7 @@ CommandLine::CommandLine(InfoOptions& options) {
 void CommandLine::add_reports(InfoOptions& options) {
   auto* topology =
       app_.add_flag("--topology", options.topology, "The machine: packages, memory, caches, cores, devices");
-  auto* json = app_.add_flag("--json", options.json, "With --topology: as JSON")->needs(topology);
+  auto* json = app_.add_flag("--json", options.json, "With --topology, --peers: as JSON");
   auto* svg =
       text("--svg", options.svg, "With --topology: as a drawing, written into FILE (-: standard output)", "FILE")
           ->needs(topology)
@@ -69,6 +69,8 @@ void CommandLine::add_reports(InfoOptions& options) {
   auto* devices = app_.add_flag("--devices", options.devices,
                                 "Each network device: usable or not, and why; its GIDs and the one taken");
   config_ = app_.add_flag("--config", options.config, "Each setting: its value and where that comes from");
+  auto* peers = app_.add_flag("--peers", options.peers,
+                              "Under tutti-run or the like: what carries messages between the ranks, and why");
   auto* explain = text("--explain", options.explain,
                        "Which device is for core:INDEX, numa:NUMBER, gpu:INDEX or gpu:NAME, and why", "PLACE");
   app_.add_option("--local-rank", options.local_rank, "With --explain: of this rank of the node (default: 0)")
@@ -76,7 +78,7 @@ void CommandLine::add_reports(InfoOptions& options) {
       ->check(CLI::Range(0, 65535))
       ->needs(explain);
   // One report at a time.
-  const std::vector<CLI::Option*> reports{topology, devices, config_, explain};
+  const std::vector<CLI::Option*> reports{topology, devices, config_, peers, explain};
   for (size_t i = 0; i < reports.size(); ++i)
     for (size_t j = 0; j < i; ++j) reports[i]->excludes(reports[j]);
 }
@@ -107,6 +109,7 @@ std::optional<int> parse_info_options(int argc, char** argv, InfoOptions& option
   } catch (const CLI::ParseError& error) {
     return fail_usage(error.what());
   }
+  if (options.json && !options.topology && !options.peers) return fail_usage("--json requires --topology or --peers");
   if (!line.xml.empty()) options.source = {MachineSource::Kind::xml_file, line.xml};
   if (!line.synthetic.empty()) options.source = {MachineSource::Kind::synthetic, line.synthetic};
   return std::nullopt;

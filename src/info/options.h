@@ -18,6 +18,7 @@ struct InfoOptions {
   std::string svg;  // the file to draw into; "-": standard output
   bool devices = false;
   bool config = false;
+  bool peers = false;
   std::string explain;  // "core:3"
   int local_rank = 0;
   int ranks = 0;  // to draw
