@@ -394,5 +394,39 @@ TEST(NodeFirstLanes, SegmentsOverlap) {
   EXPECT_EQ(early_reductions, 4U) << to_text(schedule);  // all segments of rank 0's lane, 512 bytes
 }
 
+// Were all segments offered at once, a transport would have to hold them all.
+TEST(NodeFirstLanes, SegmentsInFlightAreBounded) {
+  const Layout layout(blocked({2, 2}));
+  for (const Operation operation : {Operation::broadcast, Operation::all_reduce, Operation::all_gather}) {
+    Problem problem{.operation = operation, .size = 4, .count = 64 * 64, .segment_bytes = 64, .layout = &layout};
+    std::mt19937_64 random(1);
+    problem.composition = any_composition(operation, 1, random);
+    for (Stage* stage : {&problem.composition.in, &problem.composition.across, &problem.composition.out}) {
+      stage->algorithm = &algorithms(stage->algorithm->operation)[0];
+      stage->segment_bytes = 0;
+    }
+    for (const Schedule& schedule : schedules_of(node_first(operation), problem)) {
+      const auto at_once = std::count_if(schedule.steps.begin(), schedule.steps.end(),
+                                         [](const Step& step) { return step.dependency_count == 0; });
+      EXPECT_LE(at_once, 3 * 8) << name(operation) << '\n' << to_text(schedule);  // of each stage, 8 segments
+    }
+  }
+}
+
+// The large node's ranks share what goes to the single ones.
+TEST(NodeFirstLanes, CarriersTakeTurns) {
+  const Layout layout(blocked({4, 1, 1, 1, 1}));
+  const Problem problem{.operation = Operation::all_to_all, .size = 8, .count = 8, .layout = &layout};
+  const Algorithm& algorithm = node_first(Operation::all_to_all);
+  const auto schedules = schedules_of(algorithm, priced(algorithm, problem, {kSharedMemory, kRdma}).problem);
+  for (int rank = 0; rank < 4; ++rank) {
+    uint64_t sent = 0;
+    const Schedule& schedule = schedules[static_cast<size_t>(rank)];
+    for (const Step& step : schedule.steps)
+      if (step.kind == StepKind::send && schedule.peers_of(step)[0] >= 4) sent += step.slice.bytes;
+    EXPECT_EQ(sent, 4U * 8U) << rank;
+  }
+}
+
 }  // namespace
 }  // namespace tutti::internal
