@@ -30,6 +30,7 @@ class Layout {
   // The ranks of the smallest node, and of the largest.
   int fewest() const { return fewest_; }
   int most() const { return most_; }
+  bool is_even() const { return fewest_ == most_; }
 
  private:
   struct Place {

@@ -15,6 +15,7 @@ struct Stage {
   const Algorithm* algorithm = nullptr;
   uint64_t segment_bytes = 0;
   int radix = 2;
+  bool operator==(const Stage&) const = default;
 };
 
 // What a node-first algorithm is composed of (algo/node_first/): stages inside the nodes, across, inside again, and how
@@ -22,6 +23,7 @@ struct Stage {
 struct Composition {
   int lanes = 1;
   Stage in, across, out;
+  bool operator==(const Composition&) const = default;
 };
 
 struct Problem {

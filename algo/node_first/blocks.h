@@ -24,6 +24,13 @@ struct Blocks {
     for (const int rank : ranks) slices.push_back(of(rank, piece));
     return slices;
   }
+  // Of all ranks, node after node.
+  std::vector<Slice> by_node(const Layout& layout, const Range& piece) const {
+    std::vector<Slice> slices;
+    for (int node = 0; node < layout.node_count(); ++node)
+      for (const int rank : layout.ranks_of(node)) slices.push_back(of(rank, piece));
+    return slices;
+  }
 };
 
 // The slice as `count` pieces of so many bytes.

@@ -8,15 +8,6 @@
 namespace tutti::internal::node_first {
 namespace {
 
-std::vector<Slice> by_node(const Composer& composer, const Blocks& all, const Range& piece) {
-  std::vector<Slice> slices;
-  for (int node = 0; node < composer.node_count(); ++node) {
-    const auto more = all.of(composer.layout().ranks_of(node), piece);
-    slices.insert(slices.end(), more.begin(), more.end());
-  }
-  return slices;
-}
-
 // Where a leader that is not the root holds its node's blocks: its own buffer where it is alone.
 std::vector<Slice> held_by_leader(Builder& builder, const Composer& composer, Slice own) {
   if (composer.is_alone()) return {own};
@@ -24,7 +15,10 @@ std::vector<Slice> held_by_leader(Builder& builder, const Composer& composer, Sl
 }
 
 // One lane: the root scatters across, as one block of each node, to the leaders, and each scatters in its node.
-// Across, (p-c) m out of the root, in N-1 messages or in a tree's.
+// The rounds of a scatter of N ranks and of one of c; across, (p-c) m out of the root, in N-1 messages or in a tree's.
+//
+//   node 0, root 0    a b c d    across      a b    inside    a | b
+//   node 1                         =>        c d      =>      c | d
 void scatter_by_leaders(Builder& builder, Composer& composer, const Range& piece) {
   const Problem& problem = builder.problem();
   const int leader = composer.owner(composer.here(), 0);
@@ -35,12 +29,12 @@ void scatter_by_leaders(Builder& builder, Composer& composer, const Range& piece
   if (at_root) of_node = all.of(composer.inside(), piece);
   if (!at_root && problem.rank == leader) of_node = held_by_leader(builder, composer, own);
 
-  if (composer.layout().fewest() == composer.layout().most()) {
+  if (composer.layout().is_even()) {
     composer.run(Side::across, {.operation = Operation::scatter,
                                 .members = composer.owners(0),
                                 .root = composer.root_node(),
                                 .bytes = piece.bytes * static_cast<uint64_t>(composer.layout().most()),
-                                .input = at_root ? by_node(composer, all, piece) : std::vector<Slice>{},
+                                .input = at_root ? all.by_node(composer.layout(), piece) : std::vector<Slice>{},
                                 .output = of_node});
   } else {
     for (int step = 1; step < composer.node_count(); ++step) {
@@ -74,13 +68,13 @@ void gather_by_leaders(Builder& builder, Composer& composer, const Range& piece)
                           .bytes = piece.bytes,
                           .input = {own},
                           .output = of_node});
-  if (composer.layout().fewest() == composer.layout().most()) {
+  if (composer.layout().is_even()) {
     composer.run(Side::across, {.operation = Operation::gather,
                                 .members = composer.owners(0),
                                 .root = composer.root_node(),
                                 .bytes = piece.bytes * static_cast<uint64_t>(composer.layout().most()),
                                 .input = of_node,
-                                .output = at_root ? by_node(composer, all, piece) : std::vector<Slice>{}});
+                                .output = at_root ? all.by_node(composer.layout(), piece) : std::vector<Slice>{}});
     return;
   }
   for (int step = 1; step < composer.node_count(); ++step) {
@@ -111,7 +105,11 @@ void for_each_way(const Composer& composer, Visit visit) {
 }
 
 // Several lanes: the root hands the blocks that a lane carries to its owner at the root's node, who sends them across
-// to the lane's owner there, who passes them on where they are not its own. Across, (p-c)/L m out of each owner.
+// to the lane's owner there, who passes them on where they are not its own. Three rounds; across, (p-c)/L m out of each
+// owner.
+//
+//   node 0, root 0    a b c d    inside    b d to 1        across    0 sends c to 2
+//   node 1                         =>                        =>      1 sends d to 3
 void scatter_by_lanes(Builder& builder, Composer& composer, const Range& piece) {
   const Problem& problem = builder.problem();
   const Blocks all{builder, Buffer::input};
@@ -131,6 +129,7 @@ void scatter_by_lanes(Builder& builder, Composer& composer, const Range& piece) 
   });
 }
 
+// The way back: each block through its lane's owners on its own node and on the root's. (p-c)/L m into each of those.
 void gather_by_lanes(Builder& builder, Composer& composer, const Range& piece) {
   const Problem& problem = builder.problem();
   const Blocks all{builder, Buffer::output};

@@ -9,7 +9,11 @@ namespace tutti::internal::node_first {
 namespace {
 
 // One lane: the leader gathers its node's blocks, the leaders all_gather them across as one block of each node, and
-// each gives everything to its node. Across, (p-c) m into each leader.
+// each gives everything to its node. The rounds of a gather of c, an all_gather of N and a broadcast to c ranks;
+// across, (p-c) m into each leader.
+//
+//   node 0   a | b    inside    ab | b    across    abcd | b    inside    abcd | abcd
+//   node 1   c | d      =>      cd | d      =>      abcd | d      =>      abcd | abcd
 void gather_by_leaders(Builder& builder, Composer& composer, const Range& piece) {
   const Blocks all{builder, Buffer::output};
   const int leader = composer.owner(composer.here(), 0), ranks = builder.problem().size;
@@ -19,17 +23,12 @@ void gather_by_leaders(Builder& builder, Composer& composer, const Range& piece)
                           .bytes = piece.bytes,
                           .input = {builder.input(piece.offset, piece.bytes)},
                           .output = of_node(composer.here())});
-  std::vector<Slice> everything;
-  for (int node = 0; node < composer.node_count(); ++node) {
-    const auto slices = of_node(node);
-    everything.insert(everything.end(), slices.begin(), slices.end());
-  }
-  if (composer.layout().fewest() == composer.layout().most()) {
+  if (composer.layout().is_even()) {
     composer.run(Side::across, {.operation = Operation::all_gather,
                                 .members = composer.owners(0),
                                 .bytes = piece.bytes * static_cast<uint64_t>(composer.layout().most()),
                                 .input = of_node(composer.here()),
-                                .output = everything});
+                                .output = all.by_node(composer.layout(), piece)});
   } else {
     for (int node = 0; node < composer.node_count(); ++node)
       composer.run_linear(Side::across, {.operation = Operation::broadcast,
@@ -52,6 +51,9 @@ void gather_by_leaders(Builder& builder, Composer& composer, const Range& piece)
 
 // Several lanes: the node's ranks all_gather their blocks, each lane's owners exchange those that the lane carries, and
 // give what comes to their nodes. Each block crosses once into each node: (p-c)/L m into each owner.
+//
+//   node 0   a | b    inside    ab | ab    across    abc  | ab d    inside    abcd | abcd
+//   node 1   c | d      =>      cd | cd      =>      a cd | bcd       =>      abcd | abcd
 void gather_by_lanes(Builder& builder, Composer& composer, const Range& piece) {
   const Blocks all{builder, Buffer::output};
   composer.run(Side::in, {.operation = Operation::all_gather,
@@ -91,7 +93,8 @@ void gather_by_lanes(Builder& builder, Composer& composer, const Range& piece) {
 }
 
 // One lane: the node's ranks reduce all blocks to the leader, the leaders reduce_scatter them across as one block of
-// each node, and each gives its ranks theirs. Across, (p-c) m into each leader.
+// each node, and each gives its ranks theirs. The rounds of a reduction of c, a reduce_scatter of N and a scatter to c
+// ranks; across, (p-c) m into each leader.
 void reduce_by_leaders(Builder& builder, Composer& composer, const Range& piece) {
   const Problem& problem = builder.problem();
   const int leader = composer.owner(composer.here(), 0);
@@ -122,7 +125,7 @@ void reduce_by_leaders(Builder& builder, Composer& composer, const Range& piece)
   const uint64_t node_bytes = piece.bytes * composer.inside().size();
   Slice result = own;
   if (!composer.is_alone()) result = leads ? builder.scratch(node_bytes) : Slice{};
-  if (composer.layout().fewest() == composer.layout().most()) {
+  if (composer.layout().is_even()) {
     std::vector<Slice> everything;
     for (int node = 0; node < composer.node_count(); ++node) {
       const auto slices = of_node(node);

@@ -74,8 +74,8 @@ void build_reduce(Builder& builder) {
 // The root gives all parts to its node; each owner there passes its lane's part on across, and the other owners give
 // it to their nodes. Across, n/L out of each owner at the root's node, and into each of the others.
 //
-//   node 0, root    abcd abcd    across   a       c        inside
-//   node 1                         =>       ab|cd  by two    =>     abcd abcd
+//   node 0, root 0    ab |       inside    ab | ab    across    0 sends a to 2    inside
+//   node 1               |         =>         |         =>      1 sends b to 3      =>      ab | ab
 void build_broadcast(Builder& builder) {
   const Problem& problem = builder.problem();
   Composer composer(builder);

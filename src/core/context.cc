@@ -149,6 +149,8 @@ bool Context::poll() {
   const bool moved = engine_.poll();
   if (notices_.any()) [[unlikely]]
     act_on_notices();
+  if (hears_reports_) [[unlikely]]
+    give_verdicts();
   return moved;
 }
 
@@ -162,6 +164,10 @@ void Context::act_on_notices() {
 void Context::act_on(const Notice& notice) {
   if (notice.kind == Notice::Kind::peer_failed) return peer_failed(notice);
   const std::string text = fmt::format("rank {}: {}", notice.rank, notice.text);
+  const auto group = std::ranges::find_if(
+      groups_, [&](const auto& one) { return one->membership().channel == notice.channel && one->failure().ok(); });
+  if (notice.code == Code::timeout && group != groups_.end())
+    return hear(**group, {notice.rank, notice.failed_rank, text});
   fail_descendants(
       notice.channel,
       notice.code == Code::peer_failed ? Status::peer_failed(notice.failed_rank, text) : Status(notice.code, text),
@@ -218,21 +224,45 @@ void Context::check_time(Work& work, int64_t now) {
     work.started_us = now;
     work.deadline = Deadline::after_us(work.timeout_us);
   }
-  const Work& shown = work.then ? *work.then : work;
   const int64_t waited_us = now - work.started_us;
   if (work.deadline.passed()) {
-    work.group().fail(
-        Status(Code::timeout, fmt::format("{} is not done after {:.3f} s: rank {} waits for {}",
-                                          internal::describe(shown), double(waited_us) * 1e-6, rank_, missing(work))),
-        true);
+    time_out(work, waited_us);
   } else if (!work.warned && waited_us > warn_after_us_) {
     work.warned = true;
-    log_warn("{} has waited {:.0f} s for {}; the last operations here: {}", internal::describe(shown),
-             double(waited_us) * 1e-6, missing(work), work.group().history());
+    log_warn("{} has waited {:.0f} s for {}; the last operations here: {}", internal::describe(work.shown()),
+             double(waited_us) * 1e-6, rank_list(missing(work)), work.group().history());
   }
 }
 
-std::string Context::missing(const Work& work) const {
+void Context::time_out(Work& work, int64_t waited_us) {
+  Group& group = work.group();
+  if (group.verdict().has_report_of(rank_)) return;
+  const std::vector<int> awaited = missing(work);
+  const int first = awaited.empty() ? -1 : awaited.front();
+  std::string text = fmt::format("{} is not done after {:.3f} s: rank {} waits for {}",
+                                 internal::describe(work.shown()), double(waited_us) * 1e-6, rank_, rank_list(awaited));
+  session_->abort(group.membership().channel, Status(Code::timeout, text), first);
+  hear(group, {rank_, first, std::move(text)});
+}
+
+void Context::hear(Group& group, Verdict::Report report) {
+  group.verdict().add(std::move(report));
+  hears_reports_ = true;
+}
+
+void Context::give_verdicts() {
+  hears_reports_ = false;
+  for (const auto& group : groups_) {
+    if (!group->failure().ok() || !group->verdict().has_any()) continue;
+    if (!group->verdict().is_due()) {
+      hears_reports_ = true;
+      continue;
+    }
+    fail_descendants(group->membership().channel, Status(Code::timeout, group->verdict().believed(rank_).text), false);
+  }
+}
+
+std::vector<int> Context::missing(const Work& work) const {
   constexpr uint64_t kMatchesOfAWork = uint64_t{1} << 32;
   std::vector<int> ranks = awaited_ranks(work);
   std::erase_if(ranks, [&](int rank) { return !transport_->waits_for(rank); });
@@ -243,7 +273,7 @@ std::string Context::missing(const Work& work) const {
     return std::ranges::binary_search(heard, rank) ||
            transport_->has_heard(rank, work.channel(), work.match_base, kMatchesOfAWork);
   });
-  return rank_list(silent.empty() ? ranks : silent);
+  return silent.empty() ? ranks : silent;
 }
 
 std::string Context::describe() const {

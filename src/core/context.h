@@ -95,8 +95,11 @@ class Context : private EngineEvents {
   void act_on(const Notice& notice);
   void peer_failed(const Notice& notice);
   void check_time(Work& work, int64_t now);
-  // "rank 2": those of the work's peers that have not come.
-  std::string missing(const Work& work) const;
+  void time_out(Work& work, int64_t waited_us);
+  void hear(Group& group, Verdict::Report report);
+  void give_verdicts();
+  // Those of the work's peers that have not come.
+  std::vector<int> missing(const Work& work) const;
 
   ContextLock& lock_;
   Config config_;
@@ -123,6 +126,7 @@ class Context : private EngineEvents {
   std::vector<std::unique_ptr<Group>> groups_;
   std::deque<std::pair<uint64_t, Status>> aborted_channels_;  // the latest
   std::vector<Work*> tick_works_;
+  bool hears_reports_ = false;        // of a timeout, in some group
   std::unique_ptr<Watcher> watcher_;  // last: stops before what it watches goes
 };
 

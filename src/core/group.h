@@ -14,6 +14,7 @@
 #include "algo/selector.h"
 #include "src/core/call.h"
 #include "src/core/plan.h"
+#include "src/core/verdict.h"
 #include "src/core/work.h"
 
 namespace tutti::internal {
@@ -55,6 +56,8 @@ class Group {
   // Gives the group up: its works end with `status`, and later calls return it. `announce`: other ranks are told.
   void fail(const Status& status, bool announce);
   const Status& failure() const { return failure_; }
+  // What its ranks say of a timeout.
+  Verdict& verdict() { return verdict_; }
   bool has_rank(int world_rank) const;
   // Whether `channel` is this group or one that it was made from.
   bool descends_from(uint64_t channel) const;
@@ -94,6 +97,7 @@ class Group {
   Membership membership_;
   int64_t timeout_us_;
   Status failure_;
+  Verdict verdict_;
   uint32_t sequence_ = 0;
   // Where neighbours do not follow each other by rank: the ranks in an order in which they do, and each one's place
   // there.

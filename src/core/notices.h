@@ -18,7 +18,7 @@ struct Notice {
   int rank = -1;         // the peer; aborted: who gave up
   uint64_t channel = 0;  // aborted: which group
   Code code = Code::ok;  // aborted: why
-  int failed_rank = -1;  // aborted because of a peer_failed: whose
+  int failed_rank = -1;  // aborted because of a peer_failed: whose; of a timeout: the first that it waits for
   std::string text;
   bool everyone_knows = false;  // it came from the store: the others have been told
 };

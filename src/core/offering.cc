@@ -1,9 +1,10 @@
+#include "src/core/offering.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
 
 #include "src/core/ib_settings.h"
-#include "src/core/offering.h"
 #include "topology/locality.h"
 #include "transport/shm/shm_transport.h"
 #include "transport/ucx/ucx_transport.h"

@@ -81,6 +81,8 @@ class Work {
 
   // Runs when this one has ended well: an operation behind the comparison of its signatures.
   Work* then = nullptr;
+  // The operation that this is about, for people.
+  const Work& shown() const { return then ? *then : *this; }
   // Copies of the lists of pieces, since the caller's arrays are his again when the call returns.
   std::vector<const void*> piece_lists[2];
   // Where the running list has it.

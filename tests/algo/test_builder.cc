@@ -232,5 +232,91 @@ TEST(Builder, RandomProgramsAreOrderedExactlyWhereTheyMust) {
   }
 }
 
+// Ranks 1 and 3 of four do an operation of their own, on memory that lies in two places.
+Scope scope_of(Operation operation) {
+  Scope scope;
+  scope.problem = {.operation = operation, .rank = 0, .size = 2, .count = 8};
+  scope.members = {1, 3};
+  scope.input = {{Buffer::input, 50, 4}, {Buffer::input, 70, 4}};
+  scope.output = {{Buffer::output, 80, 4}, {Buffer::output, 84, 4}};
+  return scope;
+}
+
+TEST(Scope, RanksAndSlicesAreThoseOfTheWhole) {
+  Builder builder(all_reduce_of(100));
+  const StepId last = builder.within(scope_of(Operation::all_reduce), [](Builder& inner) {
+    EXPECT_EQ(inner.problem().size, 2);
+    inner.send(1, inner.input(1, 2));
+    inner.recv(1, inner.output(2, 4));  // its two places follow each other
+  });
+  EXPECT_EQ(last, 1);
+  EXPECT_EQ(builder.problem().size, 4);
+  EXPECT_EQ(to_text(builder.take()),
+            "0 send input[51,53) -> 3\n"
+            "1 recv from 3 -> output[82,86)\n");
+}
+
+TEST(Scope, WhatLiesInSeveralPlacesGoesThroughScratch) {
+  Builder builder(all_reduce_of(100));
+  Scope scope = scope_of(Operation::all_reduce);
+  scope.output[1].offset = 90;
+  builder.within(scope, [](Builder& inner) {
+    inner.send(1, inner.input(0, 8));
+    inner.recv(1, inner.output(2, 4));
+    inner.copy(inner.input(0, 8), inner.output(0, 8));
+  });
+  EXPECT_EQ(to_text(builder.take()),
+            "0 copy input[50,54) -> scratch[0,4)\n"
+            "1 copy input[70,74) -> scratch[4,8)\n"
+            "2 send scratch[0,8) -> 3  after 0 1\n"
+            "3 recv from 3 -> scratch[64,68)\n"
+            "4 copy scratch[64,66) -> output[82,84)  after 3\n"
+            "5 copy scratch[66,68) -> output[90,92)  after 3\n"
+            "6 copy input[50,54) -> output[80,84)  after 4\n"
+            "7 copy input[70,74) -> output[90,94)  after 5\n");
+}
+
+TEST(Scope, FinishesOnlyWhereItIsTheWholeReduction) {
+  for (const Finish finish : {Finish::no, Finish::yes}) {
+    Builder builder(all_reduce_of(100));
+    Scope scope = scope_of(Operation::all_reduce);
+    scope.finish = finish;
+    scope.after = {builder.recv(0, builder.scratch(1))};
+    builder.within(scope, [](Builder& inner) {
+      inner.reduce(std::vector<Operand>{{.slice = inner.input(0, 4)}, {.peer = 1}}, inner.output(0, 4), Finish::yes);
+    });
+    EXPECT_EQ(to_text(builder.take()),
+              std::string("0 recv from 0 -> scratch[0,1)\n1 reduce input[50,54) from 3 -> output[80,84)") +
+                  (finish == Finish::yes ? " finish" : "") + "  after 0\n");
+  }
+}
+
+TEST(Scope, InputIsSavedWhereItSharesTheOutputsMemory) {
+  for (const bool shares : {false, true}) {
+    Builder builder(all_reduce_of(100));
+    Scope scope = scope_of(Operation::all_reduce);
+    if (shares) scope.input = scope.output;
+    builder.within(scope, [](Builder& inner) { inner.send(1, inner.stable(inner.input(0, 4))); });
+    EXPECT_EQ(to_text(builder.take()), shares
+                                           ? "0 copy output[80,84) -> scratch[0,4)\n1 send scratch[0,4) -> 3  after 0\n"
+                                           : "0 send input[50,54) -> 3\n");
+  }
+}
+
+TEST(Builder, ScratchIsUsedAgainAfterItWasRead) {
+  Builder builder(all_reduce_of(100));
+  const uint64_t mark = builder.scratch_mark();
+  builder.recv(0, builder.scratch(100));
+  builder.send(2, builder.scratch(10));
+  builder.rewind_scratch(mark);
+  builder.recv(0, builder.scratch(50));
+  const Schedule schedule = builder.take();
+  EXPECT_EQ(to_text(schedule),
+            "0 recv from 0 -> scratch[0,100)\n"
+            "1 send scratch[128,138) -> 2\n"
+            "2 recv from 0 -> scratch[0,50)  after 0\n");
+  EXPECT_EQ(schedule.scratch_bytes, 138U);
+}
+
 }  // namespace
 }  // namespace tutti::internal

@@ -243,11 +243,11 @@ TEST_P(NodeFirst, AsComposed) {
 
 // No pair exchanges too many messages, also where a whole proof would take too long.
 TEST_P(NodeFirst, MessagesOfAPairAreBounded) {
-  for (const auto& ranks_on : {std::vector<int>{8, 8}, std::vector<int>{1, 7, 8}, std::vector<int>(16, 16)}) {
+  for (const auto& ranks_on : {std::vector<int>{2, 2}, std::vector<int>{1, 7, 8}, std::vector<int>(16, 16)}) {
     const Layout layout(blocked(ranks_on));
     const int size = layout.rank_count();
     Problem problem{.operation = GetParam(), .rank = size / 2, .size = size, .layout = &layout};
-    problem.count = GetParam() == Operation::barrier ? 0 : (uint64_t{1} << 37) / static_cast<uint64_t>(size);
+    problem.count = GetParam() == Operation::barrier ? 0 : (uint64_t{1} << 41) / static_cast<uint64_t>(size);
     const Schedule schedule = build(priced(algorithm_, problem, {kSharedMemory, kRdma}));
     std::vector<uint64_t> sent(static_cast<size_t>(size));
     for (const Step& step : schedule.steps)
@@ -392,6 +392,40 @@ TEST(NodeFirstLanes, SegmentsOverlap) {
       for (const uint32_t successor : schedule.successors_of(step)) late[successor] = true;
   }
   EXPECT_EQ(early_reductions, 4U) << to_text(schedule);  // all segments of rank 0's lane, 512 bytes
+}
+
+// Were all segments offered at once, a transport would have to hold them all.
+TEST(NodeFirstLanes, SegmentsInFlightAreBounded) {
+  const Layout layout(blocked({2, 2}));
+  for (const Operation operation : {Operation::broadcast, Operation::all_reduce, Operation::all_gather}) {
+    Problem problem{.operation = operation, .size = 4, .count = 64 * 64, .segment_bytes = 64, .layout = &layout};
+    std::mt19937_64 random(1);
+    problem.composition = any_composition(operation, 1, random);
+    for (Stage* stage : {&problem.composition.in, &problem.composition.across, &problem.composition.out}) {
+      stage->algorithm = &algorithms(stage->algorithm->operation)[0];
+      stage->segment_bytes = 0;
+    }
+    for (const Schedule& schedule : schedules_of(node_first(operation), problem)) {
+      const auto at_once = std::count_if(schedule.steps.begin(), schedule.steps.end(),
+                                         [](const Step& step) { return step.dependency_count == 0; });
+      EXPECT_LE(at_once, 3 * 8) << name(operation) << '\n' << to_text(schedule);  // of each stage, 8 segments
+    }
+  }
+}
+
+// The large node's ranks share what goes to the single ones.
+TEST(NodeFirstLanes, CarriersTakeTurns) {
+  const Layout layout(blocked({4, 1, 1, 1, 1}));
+  const Problem problem{.operation = Operation::all_to_all, .size = 8, .count = 8, .layout = &layout};
+  const Algorithm& algorithm = node_first(Operation::all_to_all);
+  const auto schedules = schedules_of(algorithm, priced(algorithm, problem, {kSharedMemory, kRdma}).problem);
+  for (int rank = 0; rank < 4; ++rank) {
+    uint64_t sent = 0;
+    const Schedule& schedule = schedules[static_cast<size_t>(rank)];
+    for (const Step& step : schedule.steps)
+      if (step.kind == StepKind::send && schedule.peers_of(step)[0] >= 4) sent += step.slice.bytes;
+    EXPECT_EQ(sent, 4U * 8U) << rank;
+  }
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "algo/cost.h"
+#include "algo/layout.h"
 #include "algo/selector.h"
 #include "algo/shapes/knomial.h"
 #include "tests/algo/proof_helpers.h"
@@ -150,6 +151,98 @@ TEST(Selector, TreesAboveThirtyTwoKibibytesHaveSegments) {
         }
     }
   }
+}
+
+// Four nodes of eight ranks, by shared memory inside and RDMA across.
+class Cluster : public testing::Test {
+ protected:
+  static Layout layout_of(int nodes, int ranks_on_each) {
+    std::vector<int> node_of;
+    for (int rank = 0; rank < nodes * ranks_on_each; ++rank) node_of.push_back(rank / ranks_on_each);
+    return Layout(node_of);
+  }
+  static Problem on(const Layout& layout, Operation operation, uint64_t bytes) {
+    Problem problem = problem_of(operation, layout.rank_count(), operation == Operation::barrier ? 0 : bytes);
+    problem.layout = &layout;
+    return problem;
+  }
+  const Layout layout_ = layout_of(4, 8);
+  const Costs costs_{kSharedMemory, kRdma};
+};
+
+TEST_F(Cluster, ALeaderCarriesShortMessagesAndEveryRankItsSliceOfLongOnes) {
+  const Choice small = select(on(layout_, Operation::all_reduce, 8), costs_);
+  EXPECT_STREQ(small.algorithm->name, "node_first");
+  EXPECT_EQ(small.problem.composition.lanes, 1);
+  const Choice large = select(on(layout_, Operation::all_reduce, 16 << 20), costs_);
+  EXPECT_STREQ(large.algorithm->name, "node_first");
+  EXPECT_EQ(large.problem.composition.lanes, 8);
+  EXPECT_GT(large.problem.segment_bytes, 0U);
+  EXPECT_LT(large.problem.segment_bytes, 2U << 20) << "a lane's share is pipelined";
+}
+
+TEST_F(Cluster, NodeFirstNeedsAnInsideAndAnOutside) {
+  const Layout one_node = layout_of(1, 8), single_ranks = layout_of(8, 1);
+  for (int operation = 0; operation < kOperationCount; ++operation)
+    for (const uint64_t bytes : {8, 1 << 20})
+      for (const Layout* layout : {&one_node, &single_ranks}) {
+        const Problem problem = on(*layout, static_cast<Operation>(operation), bytes);
+        EXPECT_EQ(select(problem, costs_).algorithm->compose, nullptr);
+        const auto overrides = parse_overrides("all_reduce:node_first,barrier:node_first");
+        ASSERT_TRUE(overrides.ok());
+        EXPECT_EQ(select(problem, costs_, overrides.value()).algorithm->compose, nullptr) << "it is passed over";
+      }
+}
+
+TEST_F(Cluster, FlatAlgorithmsCostWhatTheirNetworkDoes) {
+  const Layout one_node = layout_of(1, 32);
+  const Algorithm& one_shot = algorithms(Operation::all_reduce)[0];
+  const Problem inside = on(one_node, Operation::all_reduce, 4096), across = on(layout_, Operation::all_reduce, 4096);
+  EXPECT_EQ(priced(one_shot, inside, costs_).cost_us, one_shot.cost(inside, kSharedMemory));
+  EXPECT_EQ(priced(one_shot, across, costs_).cost_us, one_shot.cost(across, kRdma));
+}
+
+TEST_F(Cluster, OverridesNameIt) {
+  const auto overrides = parse_overrides("all_to_all:node_first");
+  ASSERT_TRUE(overrides.ok());
+  EXPECT_STREQ(select(on(layout_, Operation::all_to_all, 1 << 20), costs_, overrides.value()).algorithm->name,
+               "node_first");
+  EXPECT_STREQ(select(on(layout_, Operation::all_to_all, 1 << 20), costs_).algorithm->name, "linear")
+      << "long blocks gain nothing by a second message";
+}
+
+TEST_F(Cluster, AllRanksDecideAlike) {
+  for (int operation = 0; operation < kOperationCount; ++operation)
+    for (const uint64_t bytes : {1, 5000, 3 << 20}) {
+      Problem problem = on(layout_, static_cast<Operation>(operation), bytes);
+      const Choice first = select(problem, costs_);
+      for (problem.rank = 0; problem.rank < problem.size; problem.rank += 5)
+        for (const bool in_place : {false, true}) {
+          problem.in_place = in_place;
+          const Choice choice = select(problem, costs_);
+          EXPECT_EQ(choice.algorithm, first.algorithm);
+          EXPECT_EQ(choice.problem.segment_bytes, first.problem.segment_bytes);
+          EXPECT_EQ(choice.problem.composition, first.problem.composition);
+        }
+    }
+}
+
+TEST_F(Cluster, ComposedCostsGrowWithBytes) {
+  for (const Algorithm& algorithm : algorithms()) {
+    if (algorithm.compose == nullptr || algorithm.operation == Operation::barrier) continue;
+    for (uint64_t bytes = 8; bytes < uint64_t{1} << 36; bytes *= 4)
+      EXPECT_LT(priced(algorithm, on(layout_, algorithm.operation, bytes), costs_).cost_us,
+                priced(algorithm, on(layout_, algorithm.operation, bytes * 4), costs_).cost_us)
+          << name(algorithm.operation) << ' ' << bytes;
+  }
+}
+
+// A network's port sends what each reader takes; memory does not.
+TEST(Cost, ManyReadersWaitForTheSendersPort) {
+  const Problem problem = problem_of(Operation::broadcast, 64, 4 << 20);
+  const Algorithm& linear = algorithms(Operation::broadcast)[0];
+  EXPECT_GT(linear.cost(problem, kRdma), 63 * (4 << 20) * kRdma.beta_us_per_byte);
+  EXPECT_LT(linear.cost(problem, kSharedMemory), 2 * (4 << 20) * kSharedMemory.beta_us_per_byte);
 }
 
 TEST(Registry, NamesAreUniqueAndKnown) {

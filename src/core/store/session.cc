@@ -202,12 +202,12 @@ void Session::report_failed(int rank, std::string_view reason) {
   tell(message);
 }
 
-void Session::abort(uint64_t channel, const Status& why) {
+void Session::abort(uint64_t channel, const Status& why, int awaited) {
   if (size_ == 1) return;
   Message message = make(Message::Type::abort);
   message.number = channel;
   message.code = why.code();
-  message.failed = why.failed_rank();
+  message.failed = awaited >= 0 ? awaited : why.failed_rank();
   message.body = why.message();
   tell(message);
 }

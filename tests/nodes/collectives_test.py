@@ -1,0 +1,85 @@
+#!/usr/bin/python3
+"""Worlds over several nodes: what carries their messages, whether every collective is right there, and what becomes of
+a node that is cut off. Its argument is the folder of the programs."""
+import json
+import os
+import sys
+import unittest
+
+from run_lab import check, lab, main
+
+PROGRAMS = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else ""
+INFO, PERF, WORKER = (os.path.join(PROGRAMS, name) for name in ("tutti-info", "tutti-perf", "tutti_collectives_worker"))
+ALL_NODE_FIRST = ",".join(f"{operation}:node_first" for operation in (
+    "barrier", "broadcast", "reduce", "all_reduce", "scatter", "gather", "reduce_scatter", "all_gather", "all_to_all"))
+
+
+class OverNodes(unittest.TestCase):
+    def run_on(self, ranks, *command, options=(), status=0, environment=None):
+        nodes = str(ranks.count(",") + 1)
+        run = lab("--nodes", nodes, "--ranks", ranks, *options, "--timeout", "200", "--", *command,
+                  environment=environment)
+        check(self, run, status)
+        return run
+
+    def ways(self, ranks, *options, environment=None):
+        """For each rank, what carries its messages to each, as one letter; '-' to itself."""
+        run = self.run_on(ranks, INFO, "--peers", "--json", options=options, environment=environment)
+        worlds = json.loads("\n".join(run.lines(0)))
+        rows = [["-"] * len(worlds) for _ in worlds]
+        for world in worlds:
+            for peer in world["peers"]:
+                rows[world["rank"]][peer["rank"]] = peer["transport"][0]
+        return ["".join(row) for row in rows]
+
+
+class ChoiceTest(OverNodes):
+    def test_memory_inside_and_ucx_across(self):
+        self.assertEqual(self.ways("2,1,2"), ["-suuu", "s-uuu", "uu-uu", "uuu-s", "uuus-"])
+
+    def test_nodes_that_look_alike(self):
+        self.assertEqual(self.ways("2,2", "--clones", "--cyclic"), ["-usu", "u-us", "su-u", "usu-"])
+
+    def test_one_transport_for_all(self):
+        self.assertEqual(self.ways("2,1", environment={"TUTTI_TRANSPORT": "ucx"}), ["-uu", "u-u", "uu-"])
+
+    def test_ranks_that_nothing_connects_are_named(self):
+        run = self.run_on("2,1", INFO, "--peers", status=1, environment={"TUTTI_TRANSPORT": "shm,verbs"})
+        for rank in range(3):
+            [line] = run.lines(rank)
+            self.assertRegex(line, r"ranks 0 \(node0\) and 2 \(node1\) cannot exchange messages: shm: they do not share "
+                                   r"memory; verbs: .*; ucx: TUTTI_TRANSPORT=shm,verbs leaves it out")
+
+
+class MatrixTest(OverNodes):
+    def matrix(self, ranks, *options, environment=None):
+        run = self.run_on(ranks, WORKER, options=options, environment=environment)
+        for rank in range(sum(map(int, ranks.split(",")))):
+            self.assertIn("[  PASSED  ] 1 test.", run.lines(rank))
+
+    def test_uneven(self):
+        self.matrix("2,1,4")
+
+    def test_interleaved(self):
+        self.matrix("3,3", "--cyclic")
+
+    def test_all_node_first(self):
+        self.matrix("2,1,4", environment={"TUTTI_ALGORITHM": ALL_NODE_FIRST})
+
+    def test_all_by_ucx(self):
+        self.matrix("3,3", environment={"TUTTI_TRANSPORT": "ucx"})
+
+
+class CutTest(OverNodes):
+    def test_a_node_that_is_cut_off_is_named_by_all_others(self):
+        run = self.run_on("2,1,1", "sh", "-c",
+                          '"$1" all_reduce -b 8 -e 8 -n 9000000 & pid=$!; '
+                          'if [ $RANK = 3 ]; then sleep 2; "$LAB" --link 1 off; fi; wait $pid', "sh", PERF,
+                          status=1, environment={"TUTTI_TIMEOUT": "5"})
+        for rank in (0, 1, 3):
+            self.assertRegex(run.lines(rank)[-1], r"rank 2\b.*failed|waits for rank 2$")
+        self.assertRegex(run.lines(2)[-1], r"rank [013]\b.*failed|waits for rank")
+
+
+if __name__ == "__main__":
+    sys.exit(main(unittest))
