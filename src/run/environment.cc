@@ -27,14 +27,20 @@ std::string_view name_of(std::string_view assignment) { return assignment.substr
 
 bool is_set_by_launcher(std::string_view name) { return std::ranges::find(kNames, name) != std::end(kNames); }
 
-RankEnvironment::RankEnvironment(int rank, const JobAddress& job, std::span<const std::string> additions) {
+std::optional<std::string> find_variable(std::string_view name) {
+  for (char** variable = environ; variable && *variable; ++variable)
+    if (name_of(*variable) == name) return *variable;
+  return std::nullopt;
+}
+
+RankEnvironment::RankEnvironment(RankNumber number, const JobAddress& job, std::span<const std::string> additions) {
   for (char** variable = environ; variable && *variable; ++variable)
     if (!is_set_by_launcher(name_of(*variable))) variables_.emplace_back(*variable);
   for (const std::string& addition : additions) set(addition);
-  set(fmt::format("RANK={}", rank));
+  set(fmt::format("RANK={}", number.rank));
   set(fmt::format("WORLD_SIZE={}", job.size));
-  set(fmt::format("LOCAL_RANK={}", rank));
-  set("MASTER_ADDR=127.0.0.1");
+  set(fmt::format("LOCAL_RANK={}", number.local_rank));
+  set("MASTER_ADDR=" + job.host);
   set(fmt::format("MASTER_PORT={}", job.port));
   set("TUTTI_SECRET=" + job.secret);
   set("TUTTI_STORE_SERVED=1");

@@ -103,7 +103,7 @@ Status Joining::start_server(Listeners listeners) {
 
 // The port is in use: asks who is there. Another rank 0 of this job is an error that the store there knows best.
 Status Joining::blocked(const Listening& listening) {
-  Place place = locate(rendezvous_);
+  StorePlace place = locate(rendezvous_);
   TUTTI_RETURN_IF_ERROR(place.error);
   Attempt attempt = attempt_all(place, request_, deadline_);
   if (attempt.kind == Attempt::Kind::refused) return attempt.status;
@@ -127,7 +127,7 @@ Status Joining::reach() {
 }
 
 Status Joining::try_to_reach() {
-  Place place = locate(rendezvous_);
+  StorePlace place = locate(rendezvous_);
   TUTTI_RETURN_IF_ERROR(place.error);
   if (place.addresses.empty()) {
     note(place.unknown_because);

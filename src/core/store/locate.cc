@@ -14,7 +14,7 @@ namespace {
 Address loopback(int family, uint16_t port) { return numeric_address(family == AF_INET6 ? "::1" : "127.0.0.1", port); }
 
 // Without a secret the store listens on loopback alone: that is where an own address leads, and no other will do.
-void stay_on_this_machine(Place& place, const Rendezvous& rendezvous) {
+void stay_on_this_machine(StorePlace& place, const Rendezvous& rendezvous) {
   std::vector<Address> own;
   for (const Address& address : place.addresses)
     if (is_own_address(address)) own.push_back(loopback(address.unmapped().family(), address.port()));
@@ -28,8 +28,8 @@ void stay_on_this_machine(Place& place, const Rendezvous& rendezvous) {
   place.addresses = std::move(own);
 }
 
-Place by_name(const Rendezvous& rendezvous) {
-  Place place;
+StorePlace by_name(const Rendezvous& rendezvous) {
+  StorePlace place;
   place.credentials = {rendezvous.secret, rendezvous.label};
   const Resolved resolved = resolve(rendezvous.host, rendezvous.ports.front());
   if (resolved.kind != Resolved::Kind::ok) {
@@ -46,8 +46,8 @@ Place by_name(const Rendezvous& rendezvous) {
   return place;
 }
 
-Place by_file(const Rendezvous& rendezvous) {
-  Place place;
+StorePlace by_file(const Rendezvous& rendezvous) {
+  StorePlace place;
   auto found = read_store_file(rendezvous.name);
   if (!found.status.ok())
     place.error = found.status;
@@ -58,8 +58,8 @@ Place by_file(const Rendezvous& rendezvous) {
   return place;
 }
 
-Place by_memory(const Rendezvous& rendezvous) {
-  Place place;
+StorePlace by_memory(const Rendezvous& rendezvous) {
+  StorePlace place;
   const auto notice = MemoryBoard::instance().find(rendezvous.name);
   if (!notice) {
     place.unknown_because = fmt::format("rank 0 has not come to memory:{} yet", rendezvous.name);
@@ -72,7 +72,7 @@ Place by_memory(const Rendezvous& rendezvous) {
 
 }  // namespace
 
-Place locate(const Rendezvous& rendezvous) {
+StorePlace locate(const Rendezvous& rendezvous) {
   switch (rendezvous.kind) {
     case Rendezvous::Kind::file: return by_file(rendezvous);
     case Rendezvous::Kind::memory: return by_memory(rendezvous);
