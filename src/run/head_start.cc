@@ -28,12 +28,13 @@ std::vector<std::string> variables_for_others(const std::vector<std::string>& gi
   return variables;
 }
 
-// Through ssh, without a question to anybody: nobody could answer it.
+// Through ssh, without a question to anybody: nobody could answer it. The connection ends with the job, even where the
+// user has told ssh to keep connections for others.
 std::vector<std::string> through_ssh(const RunOptions& options, const std::string& host, const std::string& program) {
   std::vector<std::string> command = options.ssh;
   if (options.ssh_port != 0) command.insert(command.end(), {"-p", std::to_string(options.ssh_port)});
-  command.insert(command.end(),
-                 {"-T", "-o", "BatchMode=yes", host, fmt::format("exec {} {}", shell_quoted(program), kAgentOption)});
+  command.insert(command.end(), {"-T", "-o", "BatchMode=yes", "-o", "ControlMaster=no", host,
+                                 fmt::format("exec {} {}", shell_quoted(program), kAgentOption)});
   return command;
 }
 

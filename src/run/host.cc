@@ -94,8 +94,8 @@ void Host::serve(bool may_read) {
   const bool was_open = link_.is_open();
   read_errors();
   link_.serve(may_read);
-  // The child may still say why.
-  if (was_open && !link_.is_open() && !exit_) limit_ = Deadline::after_us(kPartingUs);
+  // A child whose connection has ended may still say why; one whose connection is dead would not notice for long.
+  if (was_open && !link_.is_open() && !exit_) limit_ = Deadline::after_us(link_.is_closed() ? kPartingUs : 0);
   if (!limit_.passed()) return;
   limit_ = Deadline::never();
   kill();

@@ -78,7 +78,7 @@ void Link::read() {
     if (bytes < 0 && errno == EINTR) continue;
     if (bytes < 0 && errno == EAGAIN) return;
     if (bytes < 0) return end(std::strerror(errno));
-    if (bytes == 0) return end("it was closed");
+    if (bytes == 0) return end_of_input();
     heard_us_ = now_us();
     arrived_.add({buffer, static_cast<size_t>(bytes)});
     if (!greeted_) take_greeting();
@@ -115,6 +115,11 @@ void Link::write() {
     queue_.erase(0, written_);
     written_ = 0;
   }
+}
+
+void Link::end_of_input() {
+  closed_ = open_;
+  end("it was closed");
 }
 
 void Link::end(std::string why) {

@@ -35,12 +35,14 @@ class Link {
   // The other end then sees the end of what we say.
   void close_out() { out_ = UniqueFd(); }
   // Nothing more is read.
-  void close_in() { end("it was closed"); }
+  void close_in() { end_of_input(); }
 
   // How long the other end may say nothing.
   void set_silence(int64_t us) { silence_us_ = us; }
   // False: nothing more will come, and `why` says why. What came before may still be taken.
   bool is_open() const { return open_; }
+  // The other end has closed it, which is what any failure of its own looks like.
+  bool is_closed() const { return closed_; }
   const std::string& why() const { return why_; }
   // Head: the agent has begun to speak.
   bool is_greeted() const { return greeted_; }
@@ -54,11 +56,13 @@ class Link {
   void take_greeting();
   void write();
   void end(std::string why);
+  void end_of_input();
 
   UniqueFd in_, out_;
   int64_t silence_us_;
   bool greeted_;
   bool open_ = true;
+  bool closed_ = false;
   std::string why_;
   LinkBuffer arrived_;
   std::string queue_;

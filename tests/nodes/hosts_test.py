@@ -21,17 +21,9 @@ LAUNCHER_FAILED = 125
 SHELL = ["sh", "-c"]
 
 
-def marked(mark, node):
-    """The processes of a node that carry the mark. One connection serves all these questions."""
-    find = f"grep -lsz '^MARK={mark}$' /proc/[0-9]*/environ; true"
-    far = [*hosts_node.SSH.split(), "-p", str(hosts_node.PORT), "-o", "ControlMaster=auto", "-o", "ControlPersist=10",
-           "-o", f"ControlPath={hosts_node.KEYS}/control", f"node{node}"]
-    found = subprocess.run([*(far if node else SHELL), find], capture_output=True, text=True).stdout
-    return [int(path.split("/")[2]) for path in found.split()]
-
-
 def left(mark):
-    return [f"{pid} on node{node}" for node in (0, 1) for pid in marked(mark, node)]
+    return ([f"{pid} on node0" for pid in hosts_node.marked(mark)] +
+            [f"{pid} on node1" for pid in hosts_node.marked_on(1, mark)])
 
 
 class Launched:
@@ -56,7 +48,7 @@ class Launched:
 
     def processes_here(self, name):
         found = []
-        for pid in marked(self.mark, 0):
+        for pid in hosts_node.marked(self.mark):
             with open(f"/proc/{pid}/comm") as file:
                 found += [pid] if file.read().strip() == name else []
         return found
@@ -76,7 +68,7 @@ class Hosts(unittest.TestCase):
         self.assertEqual(rest, [], "what stays behind")
         return run
 
-    def started(self, *options, command="echo ready; sleep 300 & wait"):
+    def started(self, *options, command="echo ready; sleep 300 & setsid sleep 301 & wait"):
         run = Launched("--hosts", "node0:1,node1:2", *options, *SHELL, command)
         run.wait_for("ready", 3)
         return run
@@ -86,7 +78,7 @@ class HostsTest(Hosts):
     def test_ranks_add_up(self):
         """How it is used."""
         run = Launched("--hosts", "node0:2,node1:2", f"{BIN}/tutti-perf", "all_reduce", "-b", "8", "-e", "64K", "-f", "64",
-                       "--check", environment={"TUTTI_TRANSPORT": "ucx"})
+                       "--check", environment={"TUTTI_TRANSPORT": "ucx", "TUTTI_LOG": "off"})
         self.check(run, 0)
         self.assertIn("65536", run.output)
 
