@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "src/base/config.h"
+#include "src/core/store/interfaces.h"
 #include "src/core/store/reach.h"
 #include "src/core/store/rendezvous.h"
 #include "src/run/options.h"
@@ -26,15 +28,26 @@ Result<UniqueFd> take_standard_output() {
   return out;
 }
 
+// As a rank here would.
+Status reach(const Address& address, const Credentials& credentials, const InterfaceChoice& choice, Deadline limit) {
+  if (is_reached_by(choice, address)) return knock(address, credentials, limit);
+  return Status(Code::unsupported,
+                fmt::format("no interface of TUTTI_INTERFACE={} leads to {}", choice.text(), address.host()));
+}
+
 // Tries each address of the store's machine, which may have some that lead nowhere from here, or to this host itself,
 // as that of a bridge for containers does.
 Status find_store(AgentJob& job) {
   JobAddress& address = job.task.job;
   const auto port = static_cast<uint16_t>(address.port);
   const Deadline limit = Deadline::after_us(job.silence_us / 2);
+  auto config = Config::load(settings_among(job.task.environment));
+  TUTTI_RETURN_IF_ERROR(config.status());
+  const auto choice = InterfaceChoice::parse(config->interfaces());
+  TUTTI_RETURN_IF_ERROR(choice.status());
   std::string tried;
   for (const std::string& host : job.store_hosts) {
-    const Status status = knock(numeric_address(host, port), {address.secret, port_label(port)}, limit);
+    const Status status = reach(numeric_address(host, port), {address.secret, port_label(port)}, choice.value(), limit);
     if (status.ok()) {
       address.host = host;
       return status;

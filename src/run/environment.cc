@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace tutti::internal {
 namespace {
@@ -31,6 +32,15 @@ std::optional<std::string> find_variable(std::string_view name) {
   for (char** variable = environ; variable && *variable; ++variable)
     if (name_of(*variable) == name) return *variable;
   return std::nullopt;
+}
+
+std::vector<std::string> settings_among(std::span<const std::string> variables) {
+  constexpr std::string_view kRead[] = {"TUTTI_TOPOLOGY_FILE", "TUTTI_INTERFACE", "TUTTI_PORT_RANGE"};
+  std::vector<std::string> settings;
+  std::ranges::copy_if(variables, std::back_inserter(settings), [&](const std::string& variable) {
+    return std::ranges::find(kRead, name_of(variable)) != std::end(kRead);
+  });
+  return settings;
 }
 
 RankEnvironment::RankEnvironment(RankNumber number, const JobAddress& job, std::span<const std::string> additions) {

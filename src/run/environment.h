@@ -16,6 +16,10 @@ bool is_set_by_launcher(std::string_view name);
 // "NAME=value" as this process has it.
 std::optional<std::string> find_variable(std::string_view name);
 
+// Those of tutti's settings among a job's variables that the launcher itself reads: they go before its environment, as
+// they do for the ranks.
+std::vector<std::string> settings_among(std::span<const std::string> variables);
+
 struct JobAddress {
   int size = 0;
   std::string host = "127.0.0.1";  // of the launcher's store

@@ -45,7 +45,7 @@ Status Head::prepare() {
   TUTTI_RETURN_IF_ERROR(signals.status());
   signals_ = std::move(*signals);
   job_.size = options_.ranks;
-  auto store = serve_for_hosts(job_, store_hosts_);
+  auto store = serve_for_hosts(options_.environment, job_, store_hosts_);
   TUTTI_RETURN_IF_ERROR(store.status());
   store_ = std::move(*store);
   return start_hosts();

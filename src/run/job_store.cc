@@ -5,8 +5,10 @@
 
 #include <cerrno>
 
+#include "src/base/config.h"
 #include "src/base/unique_fd.h"
 #include "src/core/store/handshake.h"
+#include "src/core/store/interfaces.h"
 #include "src/core/store/listener.h"
 #include "src/core/store/rendezvous.h"
 
@@ -29,7 +31,22 @@ Status check_loopback() {
                 "('ip link set lo up' mends it)");
 }
 
-Result<std::unique_ptr<StoreServer>> serve(JobAddress& job, Listening listening) {
+// On the first port that is free.
+Result<Listening> listen_within(const std::vector<uint16_t>& range, const std::vector<Address>& addresses) {
+  const auto listen = [&](uint16_t port) {
+    return addresses.empty() ? listen_on(port, Reach::everywhere) : listen_at(port, addresses);
+  };
+  if (range.empty()) return listen(0);
+  for (const uint16_t port : range) {
+    Listening listening = listen(port);
+    if (listening.error != EADDRINUSE) return listening;
+  }
+  return Status(Code::out_of_resources, no_free_port(range));
+}
+
+Result<std::unique_ptr<StoreServer>> serve(JobAddress& job, Result<Listening> tried) {
+  TUTTI_RETURN_IF_ERROR(tried.status());
+  Listening& listening = *tried;
   TUTTI_RETURN_IF_ERROR(listening.status());
   job.port = listening.listeners.port;
   job.secret = fresh_secret();
@@ -47,9 +64,16 @@ Result<std::unique_ptr<StoreServer>> serve_here(JobAddress& job) {
   return serve(job, listen_on(0, Reach::loopback));
 }
 
-Result<std::unique_ptr<StoreServer>> serve_for_hosts(JobAddress& job, std::vector<std::string>& hosts) {
-  for (const Address& address : interface_addresses()) hosts.push_back(address.host());
-  return serve(job, listen_on(0, Reach::everywhere));
+Result<std::unique_ptr<StoreServer>> serve_for_hosts(const std::vector<std::string>& variables, JobAddress& job,
+                                                     std::vector<std::string>& hosts) {
+  auto config = Config::load(settings_among(variables));
+  TUTTI_RETURN_IF_ERROR(config.status());
+  auto choice = InterfaceChoice::parse(config->interfaces());
+  TUTTI_RETURN_IF_ERROR(choice.status());
+  auto addresses = chosen_addresses(*choice);
+  TUTTI_RETURN_IF_ERROR(addresses.status());
+  for (const Address& address : *addresses) hosts.push_back(address.host());
+  return serve(job, listen_within(config->ports(), choice->is_all() ? std::vector<Address>() : *addresses));
 }
 
 }  // namespace tutti::internal

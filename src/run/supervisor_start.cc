@@ -2,10 +2,8 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <iterator>
 
 #include "src/base/config.h"
 #include "src/run/options.h"
@@ -13,18 +11,6 @@
 #include "src/run/supervisor.h"
 
 namespace tutti::internal {
-namespace {
-
-// What --env sets of tutti's own settings: it goes before our environment, as it does for the ranks.
-std::vector<std::string> settings_among(const std::vector<std::string>& variables) {
-  std::vector<std::string> settings;
-  std::ranges::copy_if(variables, std::back_inserter(settings),
-                       [](const std::string& variable) { return variable.starts_with("TUTTI_TOPOLOGY_FILE="); });
-  return settings;
-}
-
-}  // namespace
-
 Status Supervisor::prepare() {
   auto signals = open_signals();
   TUTTI_RETURN_IF_ERROR(signals.status());

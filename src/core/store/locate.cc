@@ -28,6 +28,26 @@ void stay_on_this_machine(StorePlace& place, const Rendezvous& rendezvous) {
   place.addresses = std::move(own);
 }
 
+// Those to which a chosen interface leads. The store then listens at 127.0.0.1 alone of what begins with 127, and a
+// name may mean another of these on its own machine.
+void keep_chosen(StorePlace& place, const Rendezvous& rendezvous) {
+  if (rendezvous.interfaces.is_all() || place.addresses.empty()) return;
+  std::vector<Address> kept;
+  std::string others;
+  for (const Address& address : place.addresses) {
+    if (address.is_loopback())
+      kept.push_back(loopback(address.unmapped().family(), address.port()));
+    else if (is_reached_by(rendezvous.interfaces, address))
+      kept.push_back(address);
+    else
+      others += (others.empty() ? "" : ", ") + address.host();
+  }
+  place.addresses = std::move(kept);
+  if (place.addresses.empty())
+    place.unknown_because = fmt::format("no interface of TUTTI_INTERFACE={} leads to {} ({})",
+                                        rendezvous.interfaces.text(), rendezvous.text(), others);
+}
+
 StorePlace by_name(const Rendezvous& rendezvous) {
   StorePlace place;
   place.credentials = {rendezvous.secret, rendezvous.label};
@@ -39,6 +59,7 @@ StorePlace by_name(const Rendezvous& rendezvous) {
   }
   place.addresses = resolved.addresses;
   if (rendezvous.secret.empty()) stay_on_this_machine(place, rendezvous);
+  keep_chosen(place, rendezvous);
   std::vector<Address> with_ports;
   for (uint16_t port : rendezvous.ports)
     for (const Address& address : place.addresses) with_ports.push_back(address.with_port(port));
@@ -86,7 +107,9 @@ Published publish(const Rendezvous& rendezvous, uint16_t port, const std::string
     return {{}, [name = rendezvous.name, id] { MemoryBoard::instance().remove(name, id); }};
   }
   if (rendezvous.kind == Rendezvous::Kind::file) {
-    std::vector<Address> addresses = interface_addresses();
+    auto chosen = chosen_addresses(rendezvous.interfaces);
+    if (!chosen) return {chosen.status(), [] {}};
+    std::vector<Address> addresses = std::move(*chosen);
     for (Address& address : addresses) address = address.with_port(port);
     auto file = write_store_file(rendezvous.name, addresses, secret);
     if (!file) return {file.status(), [] {}};
