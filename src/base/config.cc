@@ -13,7 +13,7 @@
 namespace tutti::internal {
 namespace {
 
-enum class Type { rank, size, port, number, seconds, flag, text, secret, level, word, words };
+enum class Type { rank, size, port, ports, number, seconds, flag, text, secret, level, word, words };
 
 constexpr std::string_view kLevels[] = {"debug", "info", "warn", "error", "off"};
 constexpr std::string_view kTransports[] = {"shm", "verbs", "ucx"};
@@ -49,6 +49,10 @@ constexpr Entry kTable[] = {
     {"TUTTI_STORE_FILE", "", Type::text, "", "file by which the ranks find the store, instead of an address"},
     {"TUTTI_STORE_SERVED", "", Type::flag, "0", "set by tutti-run: the store runs already, rank 0 need not serve it"},
     {"TUTTI_SECRET", "", Type::secret, "", "what every process of the job must know; without it loopback only"},
+    {"TUTTI_INTERFACE", "", Type::text, "",
+     "network interfaces to use, as in eth0,10.0.0.0/8 (exact names, networks); ^docker0: all but it"},
+    {"TUTTI_PORT_RANGE", "", Type::ports, "",
+     "ports on which tutti listens, as in 20000-20010; MASTER_PORT goes before"},
     {"TUTTI_TIMEOUT", "", Type::seconds, "1800", "how long one operation may take"},
     {"TUTTI_JOIN_TIMEOUT", "", Type::seconds, "300", "how long joining, and leaving, may take"},
     {"TUTTI_WARN_AFTER", "", Type::seconds, "60", "after which wait the log names the ranks that are missing"},
@@ -82,6 +86,7 @@ std::string_view type_name(Type type) {
     case Type::number: return "integer";
     case Type::seconds: return "seconds";
     case Type::flag: return "bool";
+    case Type::ports:
     case Type::text:
     case Type::secret:
     case Type::word:
@@ -106,6 +111,20 @@ std::optional<int> parse_int(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return value;
+}
+
+struct Range {
+  int first = 0;
+  int last = 0;
+};
+
+// "20000-20010", or one port.
+std::optional<Range> parse_ports(std::string_view text) {
+  const size_t dash = text.find('-');
+  const auto first = parse_int(text.substr(0, dash));
+  const auto last = dash == std::string_view::npos ? first : parse_int(text.substr(dash + 1));
+  if (!first || !last || *first < 1 || *last < *first || *last > 65535) return std::nullopt;
+  return Range{*first, *last};
 }
 
 // "store or rdmacm", "auto, shm, verbs or ucx".
@@ -135,6 +154,7 @@ std::string allowed_instead(const Entry& entry, std::string_view text) {
     case Type::rank: return within(0, kMost - 1);
     case Type::size: return within(1, kMost);
     case Type::port: return within(1, 65535);
+    case Type::ports: return parse_ports(text) ? "" : "two ports from 1 to 65535, the smaller first, as in 20000-20010";
     case Type::number: return within(entry.allowed.least, entry.allowed.most);
     case Type::seconds: return parse_seconds(text) ? "" : "a number of seconds from 0 on, as in 1.5, or none";
     case Type::level:
@@ -243,6 +263,13 @@ Result<Config> Config::load(std::span<const std::string> settings) {
   }
   config.check_ = config.flag("TUTTI_CHECK");
   return config;
+}
+
+std::vector<uint16_t> Config::ports() const {
+  std::vector<uint16_t> ports;
+  if (const auto range = parse_ports(text("TUTTI_PORT_RANGE")))
+    for (int port = range->first; port <= range->last; ++port) ports.push_back(static_cast<uint16_t>(port));
+  return ports;
 }
 
 std::vector<Config::Row> Config::rows() const {

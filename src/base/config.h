@@ -42,6 +42,8 @@ class Config {
   std::string store_file() const { return text("TUTTI_STORE_FILE"); }
   bool store_served() const { return flag("TUTTI_STORE_SERVED"); }
   std::string secret() const { return text("TUTTI_SECRET"); }
+  std::string interfaces() const { return text("TUTTI_INTERFACE"); }  // see src/core/store/interfaces.h
+  std::vector<uint16_t> ports() const;                                // those of TUTTI_PORT_RANGE; none: any
 
   // Running.
   int64_t timeout_us() const { return microseconds("TUTTI_TIMEOUT"); }

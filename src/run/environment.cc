@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace tutti::internal {
 namespace {
@@ -27,14 +28,29 @@ std::string_view name_of(std::string_view assignment) { return assignment.substr
 
 bool is_set_by_launcher(std::string_view name) { return std::ranges::find(kNames, name) != std::end(kNames); }
 
-RankEnvironment::RankEnvironment(int rank, const JobAddress& job, std::span<const std::string> additions) {
+std::optional<std::string> find_variable(std::string_view name) {
+  for (char** variable = environ; variable && *variable; ++variable)
+    if (name_of(*variable) == name) return *variable;
+  return std::nullopt;
+}
+
+std::vector<std::string> settings_among(std::span<const std::string> variables) {
+  constexpr std::string_view kRead[] = {"TUTTI_TOPOLOGY_FILE", "TUTTI_INTERFACE", "TUTTI_PORT_RANGE"};
+  std::vector<std::string> settings;
+  std::ranges::copy_if(variables, std::back_inserter(settings), [&](const std::string& variable) {
+    return std::ranges::find(kRead, name_of(variable)) != std::end(kRead);
+  });
+  return settings;
+}
+
+RankEnvironment::RankEnvironment(RankNumber number, const JobAddress& job, std::span<const std::string> additions) {
   for (char** variable = environ; variable && *variable; ++variable)
     if (!is_set_by_launcher(name_of(*variable))) variables_.emplace_back(*variable);
   for (const std::string& addition : additions) set(addition);
-  set(fmt::format("RANK={}", rank));
+  set(fmt::format("RANK={}", number.rank));
   set(fmt::format("WORLD_SIZE={}", job.size));
-  set(fmt::format("LOCAL_RANK={}", rank));
-  set("MASTER_ADDR=127.0.0.1");
+  set(fmt::format("LOCAL_RANK={}", number.local_rank));
+  set("MASTER_ADDR=" + job.host);
   set(fmt::format("MASTER_PORT={}", job.port));
   set("TUTTI_SECRET=" + job.secret);
   set("TUTTI_STORE_SERVED=1");

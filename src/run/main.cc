@@ -1,6 +1,6 @@
-// tutti-run: starts a program as the ranks of one job on this machine. Two processes do it: the first one stands before
-// the shell (front.h), the second one holds the job (supervisor.h). Each of them ends the job should the other be
-// killed.
+// tutti-run: starts a program as the ranks of one job. Two processes do it: the first one stands before the shell
+// (front.h), the second one holds the job: here (job_here.h), over hosts (head.h), or as the agent of another host's
+// tutti-run (agent.h). Each of them ends the job should the other be killed.
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -8,14 +8,17 @@
 
 #include <cerrno>
 #include <optional>
+#include <string_view>
 #include <utility>
 
+#include "src/run/agent.h"
 #include "src/run/children.h"
 #include "src/run/front.h"
+#include "src/run/head.h"
+#include "src/run/job_here.h"
 #include "src/run/options.h"
 #include "src/run/say.h"
 #include "src/run/signals.h"
-#include "src/run/supervisor.h"
 #include "src/run/terminal_input.h"
 
 namespace {
@@ -56,13 +59,23 @@ Status make_halves(Halves& halves) {
   return halves.input ? Status() : Status::system(Code::out_of_resources, "dup of standard input", errno);
 }
 
-int supervise(const RunOptions& options, Halves halves) {
+int supervise(bool is_agent, const RunOptions& options, Halves halves) {
   halves.front_alive = UniqueFd();
   halves.terminal.reset();
   setsid();
   // Its own name: who kills tutti-run by name does not take both.
   prctl(PR_SET_NAME, "tutti-warden");
-  return Supervisor(options, halves.inherited, std::move(halves.front_gone), std::move(halves.input)).run();
+  if (const Status status = become_subreaper(); !status.ok()) {
+    print_error(launcher_line(status.message()));
+    return kExitLauncher;
+  }
+  // Each rank takes a few descriptors here; the ranks themselves get the limit that we were given.
+  const rlimit files{halves.inherited.files.rlim_max, halves.inherited.files.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &files);
+  if (is_agent) return run_agent(halves.inherited, std::move(halves.front_gone), std::move(halves.input));
+  if (options.hosts.empty())
+    return run_job_here(options, halves.inherited, std::move(halves.front_gone), std::move(halves.input));
+  return Head(options, halves.inherited, std::move(halves.front_gone), std::move(halves.input)).run();
 }
 
 int stand_before(pid_t supervisor, Halves halves) {
@@ -85,7 +98,9 @@ int stand_before(pid_t supervisor, Halves halves) {
 
 int main(int argc, char** argv) {
   RunOptions options;
-  if (const auto status = parse_options(argc, argv, options)) return *status;
+  const bool is_agent = argc == 2 && std::string_view(argv[1]) == kAgentOption;
+  if (!is_agent)
+    if (const auto status = parse_options(argc, argv, options)) return *status;
   open_missing_standard_descriptors();
   Halves halves;
   if (const Status status = make_halves(halves); !status.ok()) {
@@ -97,5 +112,6 @@ int main(int argc, char** argv) {
     print_error(launcher_line(Status::system(Code::out_of_resources, "fork", errno).message()));
     return kExitLauncher;
   }
-  return supervisor == 0 ? supervise(options, std::move(halves)) : stand_before(supervisor, std::move(halves));
+  return supervisor == 0 ? supervise(is_agent, options, std::move(halves))
+                         : stand_before(supervisor, std::move(halves));
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/base/clock.h"
+#include "src/run/hosts.h"
 #include "topology/binding.h"
 
 namespace tutti::internal {
@@ -19,10 +20,19 @@ inline constexpr int kExitNotExecutable = 126;
 inline constexpr int kExitNotFound = 127;
 inline constexpr int kExitSignalBase = 128;  // plus the signal's number
 
+// The one argument of a tutti-run that another one starts on its host.
+inline constexpr const char* kAgentOption = "--agent";
+
 struct RunOptions {
   static constexpr int kMostRanks = 4096;
 
   int ranks = 0;
+  std::vector<HostSlots> hosts;          // none: this machine alone, without an agent
+  std::vector<std::string> ssh{"ssh"};   // starts a command on another host
+  int ssh_port = 0;                      // 0: as ssh is configured
+  std::string remote_path;               // of tutti-run there; "": as here
+  int64_t host_timeout_us = 30'000'000;  // after which a host that says nothing is lost
+  std::string directory;                 // where ranks run; "": where this process does
   std::optional<BindUnit> bind;          // none: ranks stay where they may be
   std::vector<std::string> environment;  // "NAME=value"
   bool tag_output = false;

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "src/run/say.h"
+#include "src/run/options.h"
 #include "src/run/signals.h"
 
 namespace tutti::internal {
@@ -33,12 +33,13 @@ std::string describe_end(int wait_status) {
 
 }  // namespace
 
-Supervisor::Supervisor(const RunOptions& options, const Inherited& inherited, UniqueFd front, UniqueFd input)
-    : options_(options), inherited_(inherited), front_(std::move(front)), input_(std::move(input)) {}
+Supervisor::Supervisor(const Task& task, const Inherited& inherited, UniqueFd front, UniqueFd input, Outside& outside)
+    : task_(task), inherited_(inherited), front_(std::move(front)), input_(std::move(input)), outside_(outside) {}
 
 int Supervisor::run() {
   if (const Status status = prepare(); !status.ok()) {
-    print_error(launcher_line(status.message()));
+    outside_.fail(kExitLauncher, status.message(), 0);
+    finish_output();
     return kExitLauncher;
   }
   start_ranks();
@@ -46,12 +47,15 @@ int Supervisor::run() {
   return failure_.value_or(0);
 }
 
-void Supervisor::say(const std::string& message) {
-  const std::string line = launcher_line(message);
-  if (output_)
-    output_->add_line(line);
-  else
-    print_error(line);
+// Where there is no job to wait for.
+void Supervisor::finish_output() {
+  constexpr int kPauseMs = 100;
+  for (const Deadline limit = Deadline::after_us(kGraceUs); !outside_.is_flushed() && !limit.passed();) {
+    std::vector<pollfd> polls;
+    outside_.add_polls(polls);
+    poll(polls.data(), polls.size(), kPauseMs);
+    outside_.serve();
+  }
 }
 
 // ---- While they run ---------------------------------------------------------------------------------------------
@@ -59,7 +63,7 @@ void Supervisor::say(const std::string& message) {
 void Supervisor::loop() {
   while (true) {
     reap();
-    if (output_) serve_output();
+    serve_outside();
     advance();
     if (is_over()) return;
     wait_for_something();
@@ -67,31 +71,37 @@ void Supervisor::loop() {
   }
 }
 
-void Supervisor::serve_output() {
-  output_->serve();
-  if (const std::string fault = output_->take_fault(); !fault.empty()) fail(kExitLauncher, fault);
+void Supervisor::serve_outside() {
+  for (const Order& order : outside_.serve()) {
+    switch (order.kind) {
+      case Order::Kind::pass_on: pass_on(order.number); break;
+      case Order::Kind::end: enter(Stage::terminating); break;
+      case Order::Kind::fail: fail(order.number, order.message); break;
+      case Order::Kind::kill: abandon_output_ = Deadline::after_us(0); enter(Stage::killing);
+    }
+  }
 }
 
 bool Supervisor::is_over() {
   if (has_children()) {
     if (!give_up_.passed()) return false;
-    for (const pid_t child : list_children()) say(fmt::format("process {} does not end by SIGKILL", child));
+    for (const pid_t child : list_children()) outside_.say(fmt::format("process {} does not end by SIGKILL", child));
     return true;
   }
   stage_end_ = Deadline::never();
-  if (!output_) return true;
-  output_->take_rest();
-  return output_->is_flushed() || abandon_output_.passed();
+  outside_.take_rest();
+  return outside_.is_flushed() || abandon_output_.passed();
 }
 
 void Supervisor::wait_for_something() {
   constexpr int kLongestWaitMs = 60'000;
   std::vector<pollfd> polls{{signals_.get(), POLLIN, 0}, {deaths_->fd(), POLLIN, 0}};
   if (front_) polls.push_back({front_.get(), POLLIN, 0});
-  if (output_) output_->add_polls(polls);
+  outside_.add_polls(polls);
   poll(polls.data(), polls.size(),
-       std::min({stage_end_.poll_ms(kLongestWaitMs), job_end_.poll_ms(kLongestWaitMs),
-                 abandon_output_.poll_ms(kLongestWaitMs), give_up_.poll_ms(kLongestWaitMs)}));
+       std::min({outside_.wake_at().poll_ms(kLongestWaitMs), stage_end_.poll_ms(kLongestWaitMs),
+                 job_end_.poll_ms(kLongestWaitMs), abandon_output_.poll_ms(kLongestWaitMs),
+                 give_up_.poll_ms(kLongestWaitMs)}));
   if (front_ && polls[2].revents != 0) {
     front_ = UniqueFd();
     abandon_output_ = Deadline::after_us(kGraceUs);
@@ -147,16 +157,19 @@ void Supervisor::on_end(pid_t pid, int status) {
   deaths_->remove(pid);
   if (status == 0 || failure_) return;
   failure_ = exit_status_of(status);
-  if (!WIFSIGNALED(status) || !passed_on_.contains(WTERMSIG(status)))
-    say(fmt::format("rank {} (process {}) {}{}", rank - ranks_.begin(), pid, describe_end(status),
-                    any_running() ? ": ending the others" : ""));
+  const bool is_known = WIFSIGNALED(status) && passed_on_.contains(WTERMSIG(status));  // to who sent the signal
+  outside_.fail(*failure_,
+                is_known ? ""
+                         : fmt::format("rank {} (process {}) {}", task_.first_rank + (rank - ranks_.begin()), pid,
+                                       describe_end(status)),
+                running_count_);
   enter(Stage::terminating);
 }
 
 // ---- The end ----------------------------------------------------------------------------------------------------
 
 void Supervisor::fail(int status, const std::string& message, Stage stage) {
-  say(message);
+  outside_.fail(status, message, 0);
   if (!failure_) failure_ = status;
   job_end_ = Deadline::never();
   enter(stage);
@@ -185,7 +198,7 @@ void Supervisor::advance() {
   if (stage_ < Stage::terminating && job_end_.passed()) {
     abandon_output_ = Deadline::after_us(kGraceUs);
     fail(kExitTimeout, fmt::format("the job is not done after --timeout {} s: ending it",
-                                   static_cast<double>(options_.timeout_us) * 1e-6));
+                                   static_cast<double>(task_.timeout_us) * 1e-6));
     return;
   }
   if (stage_ == Stage::running && !any_running() && has_children()) enter(Stage::lingering);

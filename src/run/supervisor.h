@@ -1,11 +1,10 @@
-// The second process of tutti-run: parent of the ranks, home of the store. It lives in a session of its own, so that
-// what is sent to the shell's process group reaches the ranks once, by way of the first process; and when that one goes
-// without a word it ends the job.
+// The second process of tutti-run: parent of the ranks. It lives in a session of its own, so that what is sent to the
+// shell's process group reaches the ranks once, by way of the first process; and when that one goes without a word it
+// ends the job. The same code runs the ranks of an agent on another host; what differs is its Outside.
 //
 // Invariant: it returns only when no process of the job is left (or one does not die by SIGKILL, which it says).
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -13,20 +12,18 @@
 
 #include "src/base/clock.h"
 #include "src/base/unique_fd.h"
-#include "src/core/store/store_server.h"
 #include "src/run/children.h"
-#include "src/run/environment.h"
-#include "src/run/options.h"
+#include "src/run/outside.h"
 #include "src/run/spawn.h"
-#include "src/run/tagged_output.h"
+#include "src/run/task.h"
 
 namespace tutti::internal {
 
 class Supervisor {
  public:
-  // `front` is readable when the first process has gone; `input` is rank 0's standard input.
-  Supervisor(const RunOptions& options, const Inherited& inherited, UniqueFd front, UniqueFd input);
-  // Runs the job. The exit status.
+  // `front` is readable when the first process has gone; `input` is rank 0's standard input, if that is among them.
+  Supervisor(const Task& task, const Inherited& inherited, UniqueFd front, UniqueFd input, Outside& outside);
+  // Runs the ranks. The exit status.
   int run();
 
  private:
@@ -44,13 +41,12 @@ class Supervisor {
 
   Status prepare();
   Status place_ranks();
-  Status start_store();
   void start_ranks();
-  void start_rank(int rank, int null_fd);
-  Result<UniqueFd> output_of(int rank, TaggedOutput::Stream stream);
+  void start_rank(int local_rank, int null_fd);
 
   void loop();
-  void serve_output();
+  void serve_outside();
+  void finish_output();
   void wait_for_something();
   bool is_over();
   void serve_signals();
@@ -60,22 +56,19 @@ class Supervisor {
   void advance();
   void enter(Stage stage);
   void fail(int status, const std::string& message, Stage stage = Stage::terminating);
-  void say(const std::string& message);
 
   bool any_running() const { return running_count_ > 0; }
   void signal_ranks(int signal) const;
   void signal_leftovers(int signal);
 
-  const RunOptions& options_;
+  const Task& task_;
   const Inherited& inherited_;
   UniqueFd front_;
   UniqueFd input_;
+  Outside& outside_;
   UniqueFd signals_;
-  std::unique_ptr<StoreServer> store_;
-  JobAddress job_;
   std::vector<CpuList> places_;  // what each rank is bound to; empty: nothing
   std::optional<DeathWatch> deaths_;
-  std::optional<TaggedOutput> output_;
 
   std::vector<Rank> ranks_;
   int running_count_ = 0;

@@ -4,11 +4,10 @@
 
 #include <poll.h>
 
-#include <string>
 #include <vector>
 
 #include "src/base/status.h"
-#include "src/base/unique_fd.h"
+#include "src/run/feed_pipe.h"
 
 namespace tutti::internal {
 
@@ -24,13 +23,11 @@ class TerminalInput {
   void on_continue() { may_be_foreground_ = true; }
 
  private:
-  bool wants_input() const { return pipe_ && pending_.empty() && may_be_foreground_; }
+  bool wants_input() const { return pipe_.is_open() && pipe_.is_empty() && may_be_foreground_; }
   void read_terminal();
-  void write_pipe();
 
   int terminal_ = -1;
-  UniqueFd pipe_;  // closed at the end of input, or when the rank reads no more
-  std::string pending_;
+  FeedPipe pipe_;
   bool may_be_foreground_ = true;
 };
 

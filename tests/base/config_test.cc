@@ -162,6 +162,16 @@ TEST_F(ConfigTest, RdmaSettingsHaveTheRangesOfTheirFields) {
   }
 }
 
+TEST_F(ConfigTest, PortsAreARangeOrOne) {
+  EXPECT_TRUE(load().ports().empty());
+  EXPECT_EQ(load({"TUTTI_PORT_RANGE=20000-20002"}).ports(), (std::vector<uint16_t>{20000, 20001, 20002}));
+  EXPECT_EQ(load({"TUTTI_PORT_RANGE=65535"}).ports(), std::vector<uint16_t>{65535});
+  for (const std::string bad : {"0-5", "5-4", "1-65536", "1-", "-5", "a-b", "1-2-3", "1,2"})
+    EXPECT_EQ(refusal({"TUTTI_PORT_RANGE=" + bad}),
+              "TUTTI_PORT_RANGE (setting) is '" + bad +
+                  "': it must be two ports from 1 to 65535, the smaller first, as in 20000-20010");
+}
+
 TEST_F(ConfigTest, WordsAreTakenInAnyCaseAndNoOthers) {
   EXPECT_EQ(load({"TUTTI_IB_CONNECT=RDMAcm"}).ib_connect(), "rdmacm");
   EXPECT_EQ(refusal({"TUTTI_IB_CONNECT=mpi"}), "TUTTI_IB_CONNECT (setting) is 'mpi': it must be store or rdmacm");

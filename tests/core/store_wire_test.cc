@@ -6,6 +6,7 @@
 
 #include "src/core/store/frame_stream.h"
 #include "src/core/store/handshake.h"
+#include "src/core/store/interfaces.h"
 #include "src/core/store/rank_list.h"
 #include "src/core/store/roster.h"
 #include "src/core/store/socket.h"
@@ -214,7 +215,50 @@ TEST(Address, TextAndKind) {
   EXPECT_EQ(numeric_address("name", 80).length, 0u);
   EXPECT_TRUE(is_own_address(numeric_address("127.0.0.1", 0)));
   EXPECT_FALSE(is_own_address(numeric_address("203.0.113.7", 0)));
-  for (const Address& address : interface_addresses()) EXPECT_TRUE(is_own_address(address)) << address.text();
+  const auto chosen = chosen_addresses({});
+  ASSERT_TRUE(chosen.ok());
+  for (const Address& address : chosen.value()) EXPECT_TRUE(is_own_address(address)) << address.text();
+}
+
+bool admits(const std::string& text, const std::string& name, const std::string& address) {
+  auto choice = InterfaceChoice::parse(text);
+  EXPECT_TRUE(choice.ok()) << choice.status().message();
+  return choice.ok() && choice->admits(name, numeric_address(address, 0));
+}
+
+TEST(InterfaceChoice, TakesExactNamesNetworksAndAddresses) {
+  EXPECT_TRUE(admits("eth1", "eth1", "10.0.0.1"));
+  EXPECT_TRUE(admits("eth1", "eth1:0", "10.0.0.1")) << "one more address of it";
+  EXPECT_FALSE(admits("eth1", "eth10", "10.0.0.1"));
+  EXPECT_FALSE(admits("eth1", "eth1.100", "10.0.0.1"));
+  EXPECT_TRUE(admits(" nope0 , eth1 ", "eth1", "10.0.0.1"));
+  EXPECT_TRUE(admits("10.0.0.0/8", "any", "10.200.0.1"));
+  EXPECT_TRUE(admits("10.9.9.9/8", "any", "10.200.0.1")) << "what stands after the prefix does not count";
+  EXPECT_FALSE(admits("10.0.0.0/9", "any", "10.200.0.1"));
+  EXPECT_FALSE(admits("0.0.0.0/0", "any", "fd00::1")) << "a network is of one family";
+  EXPECT_TRUE(admits("fd00::/8", "any", "fd12::1"));
+  EXPECT_TRUE(admits("10.0.0.1", "any", "10.0.0.1"));
+  EXPECT_FALSE(admits("10.0.0.1", "any", "10.0.0.2"));
+  EXPECT_FALSE(admits("^lo,docker0", "docker0", "172.17.0.1"));
+  EXPECT_TRUE(admits("^lo,docker0", "docker01", "172.17.0.1"));
+  for (const char* all : {"", "  "}) EXPECT_TRUE(admits(all, "any", "10.0.0.1"));
+}
+
+TEST(InterfaceChoice, RefusesWhatIsNone) {
+  for (const char* text : {",", "eth0,", "^", "eth0,^lo", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/x", "fd00::/129",
+                           "eth0/24", "fd00::zz", "a b", "name_that_is_too_long"}) {
+    const auto choice = InterfaceChoice::parse(text);
+    EXPECT_EQ(choice.status().code(), Code::invalid_argument) << text;
+    EXPECT_NE(choice.status().message().find("it must be a list of interfaces"), std::string::npos) << text;
+  }
+}
+
+TEST(InterfaceChoice, ThatLeavesNothingSaysWhatThereIs) {
+  const auto chosen = chosen_addresses(InterfaceChoice::parse("nope0").value());
+  EXPECT_EQ(chosen.status().code(), Code::invalid_argument);
+  EXPECT_NE(chosen.status().message().find("TUTTI_INTERFACE=nope0 leaves no interface of this machine; it has "),
+            std::string::npos)
+      << chosen.status().message();
 }
 
 }  // namespace

@@ -28,6 +28,11 @@ class Joined(unittest.TestCase):
 
 
 class JoiningTest(Joined):
+    # Rank 1 shows what rank 0 has published.
+    BY_FILE = ("unset MASTER_ADDR MASTER_PORT TUTTI_SECRET; export TUTTI_STORE_FILE=$LAB_OUT/store;"
+               " [ $RANK = 0 ] || (i=0; until [ -s $LAB_OUT/store ] || [ $((i += 1)) = 50 ]; do sleep 0.1; done;"
+               " cat $LAB_OUT/store); ")
+
     def test_by_name(self):
         """Each node's own name is 127.0.1.1 there, and a bridge of every host has 172.17.0.1: no rank shows these."""
         run = self.join("ip link add docker0 type bridge; ip address add 172.17.0.1/16 dev docker0 && "
@@ -72,14 +77,51 @@ class JoiningTest(Joined):
     def test_by_file(self):
         with tempfile.TemporaryDirectory() as out:
             run = self.join("ip link add docker0 type bridge; ip address add 172.17.0.1/16 dev docker0 && "
-                            " ip link set docker0 up; unset MASTER_ADDR MASTER_PORT TUTTI_SECRET;"
-                            " export TUTTI_STORE_FILE=$LAB_OUT/store; if [ $RANK = 1 ]; then"
-                            " until [ -s $LAB_OUT/store ]; do sleep 0.1; done; cat $LAB_OUT/store; fi; exec $1 once",
+                            " ip link set docker0 up; " + self.BY_FILE + "exec $1 once",
                             "--out", out, ranks="1,1,1")
             self.check_joined(run, ["10.78.0.1", "10.78.0.2", "10.78.0.3"])
             self.assertIn("10.78.0.1:", run.output)
             for address in ("127.0.0.1:", "[::1]", "172.17.0.1"):
                 self.assertNotIn(address, run.output)
+
+    def test_interfaces_by_name(self):
+        """Exact names: eth0 is neither eth00 nor eth0.100. The nodes need not name theirs alike."""
+        others = ("ip link add eth00 type veth peer name other; ip address add 10.99.0.1/16 dev eth00; ip link set eth00 up;"
+                  " ip link set other up; ip link add link eth0 name eth0.100 type vlan id 100 &&"
+                  " ip address add 10.98.0.1/16 dev eth0.100 && ip link set eth0.100 up;"
+                  " [ $LAB_NODE = 0 ] || { ip link set eth0 down; ip link set eth0 name ens4; ip link set ens4 up; };")
+        for choice in ("eth0,ens4", "^eth00,eth0.100,other", "10.78.0.0/24", " nope0 , ens4, eth0 "):
+            with tempfile.TemporaryDirectory() as out:
+                run = self.join(others + self.BY_FILE + f"export TUTTI_INTERFACE='{choice}'; exec $1 once", "--out", out,
+                                ranks="1,1")
+                self.check_joined(run, ["10.78.0.1", "10.78.0.2"])
+                self.assertIn("10.78.0.1:", run.output)
+                for address in ("10.99.0.1", "10.98.0.1"):
+                    self.assertNotIn(address, run.output)
+
+    def test_an_address_family(self):
+        """By a network; and the ranks that join by a name, of both families, keep to it too."""
+        for choice, prefix in (("fd78::/64", "fd78::"), ("0.0.0.0/0", "10.78.0.")):
+            run = self.join(f"TUTTI_INTERFACE={choice} exec $1 once", ranks="1,1")
+            self.check_joined(run, [prefix + "1", prefix + "2"])
+
+    def test_interfaces_that_are_not_there(self):
+        run = self.join("TUTTI_JOIN_TIMEOUT=3 TUTTI_INTERFACE=nope0 exec $1 once", ranks="1,1", status=1)
+        self.assertRegex(run.lines(0)[-1], r"TUTTI_INTERFACE=nope0 leaves no interface of this machine; it has "
+                         r"lo \(127.0.0.1, ::1\), eth0 \(10.78.0.1, fd78::1, fe80")
+        self.assertIn("no interface of TUTTI_INTERFACE=nope0 leads to node0:29500", run.lines(1)[-1])
+
+    def test_ports(self):
+        """The first free one of the range; none free is an error that says so."""
+        taken = ("python3 -c 'import socket, time; s = socket.create_server((\"\", 20000)); time.sleep(60)' & sleep 1;")
+        for ports, status in (("20000-20001", 0), ("20000", 3)):
+            with tempfile.TemporaryDirectory() as out:
+                run = self.join(taken + self.BY_FILE + f"export TUTTI_PORT_RANGE={ports} TUTTI_JOIN_TIMEOUT=8; $1 once",
+                                "--out", out, ranks="1,1", status=status)
+                if status == 0:
+                    self.assertIn("10.78.0.1:20001", run.output)
+                else:
+                    self.assertIn("every port of TUTTI_PORT_RANGE=20000-20000 is in use", run.lines(0)[-1])
 
     def test_a_node_that_is_cut_off(self):
         """All others hear of its ranks' end within the time of keep-alive; its ranks lose the store."""

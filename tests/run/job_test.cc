@@ -257,25 +257,28 @@ const std::string kTime = " is no time: it must be seconds above 0, as in 1.5, o
 
 INSTANTIATE_TEST_SUITE_P(
     Bad, Usage,
-    ::testing::Values(
-        BadOptions{{"echo", "started"}, "--ranks is required"}, BadOptions{{"-n", "2"}, "no program was given"},
-        BadOptions{{"-n", "2", "--"}, "no program was given"}, BadOptions{{"-n", "0", "echo"}, "--ranks: '0'" + kRanks},
-        BadOptions{{"-n", "-1", "echo"}, "--ranks: '-1'" + kRanks},
-        BadOptions{{"-n", "", "echo"}, "--ranks: ''" + kRanks},
-        BadOptions{{"-n", "4x", "echo"}, "--ranks: '4x'" + kRanks},
-        BadOptions{{"-n", "4097", "echo"}, "--ranks: '4097'" + kRanks},
-        BadOptions{{"--ranks", "4294967298", "echo"}, "--ranks: '4294967298'" + kRanks},
-        BadOptions{{"-n", "2", "--bind", "socket", "echo"},
-                   "--bind: 'socket' is no binding: it must be core, l3, numa, package or none"},
-        BadOptions{{"-n", "2", "--timeout", "0", "echo"}, "--timeout: '0'" + kTime},
-        BadOptions{{"-n", "2", "--timeout", "-3", "echo"}, "--timeout: '-3'" + kTime},
-        BadOptions{{"-n", "2", "--timeout", "5m", "echo"}, "--timeout: '5m'" + kTime},
-        BadOptions{{"-n", "2", "--env", "HOME", "echo"}, "--env: 'HOME' sets no variable: it must be NAME=value"},
-        BadOptions{{"-n", "2", "--env", "=1", "echo"}, "--env: '=1' sets no variable: it must be NAME=value"},
-        BadOptions{{"-n", "2", "--env", "RANK=1", "echo"},
-                   "--env: 'RANK=1': tutti-run gives RANK its value for each rank"},
-        BadOptions{{"-n", "2", "--tags", "echo"},
-                   "'--tags' is no option of tutti-run; a program of that name comes after --"}));
+    ::testing::Values(BadOptions{{"echo", "started"}, "how many ranks? -n, --hosts or --hostfile says it"},
+                      BadOptions{{"-n", "2"}, "no program was given"},
+                      BadOptions{{"-n", "2", "--"}, "no program was given"},
+                      BadOptions{{"-n", "0", "echo"}, "--ranks: '0'" + kRanks},
+                      BadOptions{{"-n", "-1", "echo"}, "--ranks: '-1'" + kRanks},
+                      BadOptions{{"-n", "", "echo"}, "--ranks: ''" + kRanks},
+                      BadOptions{{"-n", "4x", "echo"}, "--ranks: '4x'" + kRanks},
+                      BadOptions{{"-n", "4097", "echo"}, "--ranks: '4097'" + kRanks},
+                      BadOptions{{"--ranks", "4294967298", "echo"}, "--ranks: '4294967298'" + kRanks},
+                      BadOptions{{"-n", "2", "--bind", "socket", "echo"},
+                                 "--bind: 'socket' is no binding: it must be core, l3, numa, package or none"},
+                      BadOptions{{"-n", "2", "--timeout", "0", "echo"}, "--timeout: '0'" + kTime},
+                      BadOptions{{"-n", "2", "--timeout", "-3", "echo"}, "--timeout: '-3'" + kTime},
+                      BadOptions{{"-n", "2", "--timeout", "5m", "echo"}, "--timeout: '5m'" + kTime},
+                      BadOptions{{"-n", "2", "--env", "NOT_SET_ANYWHERE", "echo"},
+                                 "--env: 'NOT_SET_ANYWHERE' is not set here: give it a value, as NAME=value"},
+                      BadOptions{{"-n", "2", "--env", "=1", "echo"},
+                                 "--env: '=1' sets no variable: it must be NAME=value, or NAME"},
+                      BadOptions{{"-n", "2", "--env", "RANK=1", "echo"},
+                                 "--env: 'RANK=1': tutti-run gives RANK its value for each rank"},
+                      BadOptions{{"-n", "2", "--tags", "echo"},
+                                 "'--tags' is no option of tutti-run; a program of that name comes after --"}));
 
 TEST(Usage, HelpAndVersionGoToStandardOutput) {
   Launched help({"--help"});

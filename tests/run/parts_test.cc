@@ -15,9 +15,9 @@
 #include "launched.h"
 #include "src/run/children.h"
 #include "src/run/environment.h"
+#include "src/run/line_tagger.h"
 #include "src/run/options.h"
 #include "src/run/spawn.h"
-#include "src/run/tagged_output.h"
 
 namespace tutti::internal {
 namespace {
@@ -86,11 +86,11 @@ TEST(LineTagger, GivesTheSameForAnyCut) {
 TEST(RankEnvironment, HoldsTheJobsNamesOnce) {
   setenv("RANK", "99", 1);
   const std::vector<std::string> additions{"MINE=1", "MINE=2"};
-  const RankEnvironment environment(4, {8, 12345, "s3cret"}, additions);
+  const RankEnvironment environment({4, 1}, {8, "10.0.0.1", 12345, "s3cret"}, additions);
   unsetenv("RANK");
   std::vector<std::string> variables;
   for (char* const* next = environment.pointers(); *next; ++next) variables.emplace_back(*next);
-  for (const char* expected : {"RANK=4", "WORLD_SIZE=8", "LOCAL_RANK=4", "MASTER_ADDR=127.0.0.1", "MASTER_PORT=12345",
+  for (const char* expected : {"RANK=4", "WORLD_SIZE=8", "LOCAL_RANK=1", "MASTER_ADDR=10.0.0.1", "MASTER_PORT=12345",
                                "TUTTI_SECRET=s3cret", "TUTTI_STORE_SERVED=1", "MINE=2"}) {
     const std::string name = std::string(expected).substr(0, std::string(expected).find('=') + 1);
     EXPECT_THAT(variables, Contains(expected));

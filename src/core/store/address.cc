@@ -1,8 +1,6 @@
 // The half of socket.h about addresses and names.
 #include <arpa/inet.h>
 #include <fmt/core.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <unistd.h>
@@ -10,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 #include <system_error>
 
@@ -35,20 +32,6 @@ Address named_by(Call call, int fd) {
   address.length = sizeof address.storage;
   if (call(fd, reinterpret_cast<sockaddr*>(&address.storage), &address.length) != 0) return {};
   return address.unmapped();
-}
-
-// 0 for what others reach from everywhere, more for less.
-int narrowness(const Address& address) { return address.is_loopback() ? 2 : address.is_link_local() ? 1 : 0; }
-
-// A bridge without a device of its own, such as docker0: it joins this machine's containers, and its address
-// (172.17.0.1) is every other machine's too.
-bool is_inner_bridge(const std::string& name) {
-  const std::filesystem::path device = "/sys/class/net/" + name;
-  std::error_code error;
-  if (!std::filesystem::exists(device / "bridge", error)) return false;
-  for (const auto& port : std::filesystem::directory_iterator(device / "brif", error))
-    if (std::filesystem::exists("/sys/class/net" / port.path().filename() / "device", error)) return false;
-  return true;
 }
 
 Resolved look_up(const std::string& host, uint16_t port) {
@@ -135,36 +118,19 @@ Address numeric_address(const std::string& host, uint16_t port) {
 Address local_address(int fd) { return named_by(getsockname, fd); }
 Address remote_address(int fd) { return named_by(getpeername, fd); }
 
-bool is_own_address(const Address& address) {
+Address source_towards(const Address& address) {
   const Address plain = address.unmapped().with_port(1);
-  if (plain.is_loopback()) return true;
-  // What is sent to an own address comes from that address; nothing is sent here.
+  // Connecting a datagram socket asks for the way; nothing is sent.
   const Socket probe(socket(plain.family(), SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDP));
-  if (!probe || connect(probe.fd(), reinterpret_cast<const sockaddr*>(&plain.storage), plain.length) != 0) return false;
-  const Address near = local_address(probe.fd());
-  return near.is_loopback() || near.host() == plain.host();
+  if (!probe || connect(probe.fd(), reinterpret_cast<const sockaddr*>(&plain.storage), plain.length) != 0) return {};
+  return local_address(probe.fd());
 }
 
-std::vector<Address> interface_addresses() {
-  ifaddrs* list = nullptr;
-  if (getifaddrs(&list) != 0) return {};
-  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(list, freeifaddrs);
-  std::vector<Address> addresses, own_only;
-  for (const ifaddrs* item = list; item; item = item->ifa_next) {
-    if (!item->ifa_addr || !(item->ifa_flags & IFF_UP)) continue;
-    const int family = item->ifa_addr->sa_family;
-    if (family != AF_INET && family != AF_INET6) continue;
-    const Address address =
-        from_sockaddr(item->ifa_addr, family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
-    // A link-local IPv6 address means something else on each machine.
-    if (family == AF_INET6 && address.is_link_local()) continue;
-    const bool leads_out = !address.is_loopback() && !is_inner_bridge(item->ifa_name);
-    (leads_out ? addresses : own_only).push_back(address);
-  }
-  // Without a network there is this machine alone, and these are its addresses.
-  if (addresses.empty()) addresses = std::move(own_only);
-  std::ranges::stable_sort(addresses, {}, narrowness);
-  return addresses;
+bool is_own_address(const Address& address) {
+  if (address.is_loopback()) return true;
+  // What is sent to an own address comes from that address.
+  const Address near = source_towards(address);
+  return near.length > 0 && (near.is_loopback() || near.host() == address.unmapped().host());
 }
 
 Resolved resolve(const std::string& host, uint16_t port) {

@@ -67,10 +67,17 @@ Status Joining::host() {
 Status Joining::try_to_host(bool& hosting) {
   const bool by_address = rendezvous_.kind == Rendezvous::Kind::address;
   const bool alone_here = by_address ? rendezvous_.secret.empty() : rendezvous_.kind == Rendezvous::Kind::memory;
-  const std::vector<uint16_t> ports = by_address ? rendezvous_.ports : std::vector<uint16_t>{0};
+  const std::vector<uint16_t> ports = rendezvous_.ports.empty() ? std::vector<uint16_t>{0} : rendezvous_.ports;
+  std::vector<Address> chosen;
+  if (!alone_here && !rendezvous_.interfaces.is_all()) {
+    auto addresses = chosen_addresses(rendezvous_.interfaces);
+    TUTTI_RETURN_IF_ERROR(addresses.status());
+    chosen = std::move(*addresses);
+  }
   Listening listening;
   for (uint16_t port : ports) {
-    listening = listen_on(port, alone_here ? Reach::loopback : Reach::everywhere);
+    const bool everywhere = !alone_here && chosen.empty();
+    listening = everywhere ? listen_on(port, Reach::everywhere) : listen_at(port, chosen);
     if (listening.ok()) {
       hosting = true;
       return start_server(std::move(listening.listeners));
@@ -103,7 +110,7 @@ Status Joining::start_server(Listeners listeners) {
 
 // The port is in use: asks who is there. Another rank 0 of this job is an error that the store there knows best.
 Status Joining::blocked(const Listening& listening) {
-  Place place = locate(rendezvous_);
+  StorePlace place = locate(rendezvous_);
   TUTTI_RETURN_IF_ERROR(place.error);
   Attempt attempt = attempt_all(place, request_, deadline_);
   if (attempt.kind == Attempt::Kind::refused) return attempt.status;
@@ -111,7 +118,9 @@ Status Joining::blocked(const Listening& listening) {
     reached_ = std::move(attempt.reached);
     return {};
   }
-  note(listening.status().message() + (attempt.text.empty() ? "" : "; " + attempt.text));
+  const bool in_range = rendezvous_.kind == Rendezvous::Kind::file && !rendezvous_.ports.empty();
+  note((in_range ? no_free_port(rendezvous_.ports) : listening.status().message()) +
+       (attempt.text.empty() ? "" : "; " + attempt.text));
   if (attempt.kind == Attempt::Kind::ending || now_us() - started_us_ < kPatienceUs) return {};
   return Status(Code::out_of_resources,
                 fmt::format("rank 0 cannot serve the store of {} ranks: {}", rendezvous_.size, last_try_));
@@ -127,7 +136,7 @@ Status Joining::reach() {
 }
 
 Status Joining::try_to_reach() {
-  Place place = locate(rendezvous_);
+  StorePlace place = locate(rendezvous_);
   TUTTI_RETURN_IF_ERROR(place.error);
   if (place.addresses.empty()) {
     note(place.unknown_because);

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace tutti::internal {
@@ -47,28 +48,53 @@ bool add(Listening& result, const char* host, bool both_families) {
   return true;
 }
 
-Listening open_all(uint16_t port, Reach reach) {
-  Listening result;
-  result.listeners.port = port;
-  bool opened = true;
-  if (reach == Reach::loopback) {
-    opened = add(result, "127.0.0.1", false) && add(result, "::1", false);
-  } else {
-    opened = add(result, "::", true);
-    if (opened && result.listeners.sockets.empty()) opened = add(result, "0.0.0.0", false);
-  }
+Listening finish(Listening result, bool opened) {
   if (opened && result.listeners.sockets.empty()) result.error = EADDRNOTAVAIL;
   if (result.error != 0) result.listeners = {};
+  return result;
+}
+
+Listening open_everywhere(uint16_t port) {
+  Listening result;
+  result.listeners.port = port;
+  bool opened = add(result, "::", true);
+  if (opened && result.listeners.sockets.empty()) opened = add(result, "0.0.0.0", false);
+  return finish(std::move(result), opened);
+}
+
+Listening open_each(uint16_t port, const std::vector<std::string>& hosts) {
+  Listening result;
+  result.listeners.port = port;
+  const bool opened =
+      std::ranges::all_of(hosts, [&](const std::string& host) { return add(result, host.c_str(), false); });
+  return finish(std::move(result), opened);
+}
+
+// A port that is free at one address may be taken at another.
+template <class Open>
+Listening try_ports(uint16_t port, Open open) {
+  constexpr int kTries = 16;
+  Listening result = open();
+  for (int i = 0; port == 0 && result.error == EADDRINUSE && i < kTries; ++i) result = open();
   return result;
 }
 
 }  // namespace
 
 Listening listen_on(uint16_t port, Reach reach) {
-  constexpr int kTries = 16;  // a port that is free in one family may be taken in the other
-  Listening result = open_all(port, reach);
-  for (int i = 0; port == 0 && result.error == EADDRINUSE && i < kTries; ++i) result = open_all(port, reach);
-  return result;
+  if (reach == Reach::loopback) return listen_at(port, {});
+  return try_ports(port, [&] { return open_everywhere(port); });
+}
+
+Listening listen_at(uint16_t port, const std::vector<Address>& addresses) {
+  std::vector<std::string> hosts{"127.0.0.1", "::1"};
+  for (const Address& address : addresses)
+    if (!address.is_loopback()) hosts.push_back(address.host());
+  return try_ports(port, [&] { return open_each(port, hosts); });
+}
+
+std::string no_free_port(const std::vector<uint16_t>& range) {
+  return fmt::format("every port of TUTTI_PORT_RANGE={}-{} is in use", range.front(), range.back());
 }
 
 }  // namespace tutti::internal

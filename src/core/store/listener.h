@@ -1,4 +1,4 @@
-// The sockets on which a store waits for connections: both address families, one port.
+// The sockets on which a store waits for connections: all its addresses, one port.
 #pragma once
 
 #include <cstdint>
@@ -27,5 +27,9 @@ enum class Reach { loopback, everywhere };
 
 // Port 0: one that is free. A port that a former process has just left can be taken again at once.
 Listening listen_on(uint16_t port, Reach reach);
+// On these addresses and on loopback.
+Listening listen_at(uint16_t port, const std::vector<Address>& addresses);
+// What to say when each port of TUTTI_PORT_RANGE is in use.
+std::string no_free_port(const std::vector<uint16_t>& range);
 
 }  // namespace tutti::internal

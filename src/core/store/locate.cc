@@ -14,7 +14,7 @@ namespace {
 Address loopback(int family, uint16_t port) { return numeric_address(family == AF_INET6 ? "::1" : "127.0.0.1", port); }
 
 // Without a secret the store listens on loopback alone: that is where an own address leads, and no other will do.
-void stay_on_this_machine(Place& place, const Rendezvous& rendezvous) {
+void stay_on_this_machine(StorePlace& place, const Rendezvous& rendezvous) {
   std::vector<Address> own;
   for (const Address& address : place.addresses)
     if (is_own_address(address)) own.push_back(loopback(address.unmapped().family(), address.port()));
@@ -28,8 +28,28 @@ void stay_on_this_machine(Place& place, const Rendezvous& rendezvous) {
   place.addresses = std::move(own);
 }
 
-Place by_name(const Rendezvous& rendezvous) {
-  Place place;
+// Those to which a chosen interface leads. The store then listens at 127.0.0.1 alone of what begins with 127, and a
+// name may mean another of these on its own machine.
+void keep_chosen(StorePlace& place, const Rendezvous& rendezvous) {
+  if (rendezvous.interfaces.is_all() || place.addresses.empty()) return;
+  std::vector<Address> kept;
+  std::string others;
+  for (const Address& address : place.addresses) {
+    if (address.is_loopback())
+      kept.push_back(loopback(address.unmapped().family(), address.port()));
+    else if (is_reached_by(rendezvous.interfaces, address))
+      kept.push_back(address);
+    else
+      others += (others.empty() ? "" : ", ") + address.host();
+  }
+  place.addresses = std::move(kept);
+  if (place.addresses.empty())
+    place.unknown_because = fmt::format("no interface of TUTTI_INTERFACE={} leads to {} ({})",
+                                        rendezvous.interfaces.text(), rendezvous.text(), others);
+}
+
+StorePlace by_name(const Rendezvous& rendezvous) {
+  StorePlace place;
   place.credentials = {rendezvous.secret, rendezvous.label};
   const Resolved resolved = resolve(rendezvous.host, rendezvous.ports.front());
   if (resolved.kind != Resolved::Kind::ok) {
@@ -39,6 +59,7 @@ Place by_name(const Rendezvous& rendezvous) {
   }
   place.addresses = resolved.addresses;
   if (rendezvous.secret.empty()) stay_on_this_machine(place, rendezvous);
+  keep_chosen(place, rendezvous);
   std::vector<Address> with_ports;
   for (uint16_t port : rendezvous.ports)
     for (const Address& address : place.addresses) with_ports.push_back(address.with_port(port));
@@ -46,8 +67,8 @@ Place by_name(const Rendezvous& rendezvous) {
   return place;
 }
 
-Place by_file(const Rendezvous& rendezvous) {
-  Place place;
+StorePlace by_file(const Rendezvous& rendezvous) {
+  StorePlace place;
   auto found = read_store_file(rendezvous.name);
   if (!found.status.ok())
     place.error = found.status;
@@ -58,8 +79,8 @@ Place by_file(const Rendezvous& rendezvous) {
   return place;
 }
 
-Place by_memory(const Rendezvous& rendezvous) {
-  Place place;
+StorePlace by_memory(const Rendezvous& rendezvous) {
+  StorePlace place;
   const auto notice = MemoryBoard::instance().find(rendezvous.name);
   if (!notice) {
     place.unknown_because = fmt::format("rank 0 has not come to memory:{} yet", rendezvous.name);
@@ -72,7 +93,7 @@ Place by_memory(const Rendezvous& rendezvous) {
 
 }  // namespace
 
-Place locate(const Rendezvous& rendezvous) {
+StorePlace locate(const Rendezvous& rendezvous) {
   switch (rendezvous.kind) {
     case Rendezvous::Kind::file: return by_file(rendezvous);
     case Rendezvous::Kind::memory: return by_memory(rendezvous);
@@ -86,7 +107,9 @@ Published publish(const Rendezvous& rendezvous, uint16_t port, const std::string
     return {{}, [name = rendezvous.name, id] { MemoryBoard::instance().remove(name, id); }};
   }
   if (rendezvous.kind == Rendezvous::Kind::file) {
-    std::vector<Address> addresses = interface_addresses();
+    auto chosen = chosen_addresses(rendezvous.interfaces);
+    if (!chosen) return {chosen.status(), [] {}};
+    std::vector<Address> addresses = std::move(*chosen);
     for (Address& address : addresses) address = address.with_port(port);
     auto file = write_store_file(rendezvous.name, addresses, secret);
     if (!file) return {file.status(), [] {}};

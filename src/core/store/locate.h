@@ -12,7 +12,7 @@
 
 namespace tutti::internal {
 
-struct Place {
+struct StorePlace {
   std::vector<Address> addresses;  // to be tried in turn; empty: not known yet
   Credentials credentials;
   std::string unknown_because;
@@ -21,7 +21,7 @@ struct Place {
   bool unknown_name = false;  // the name service knows no such name; it may yet
 };
 
-Place locate(const Rendezvous& rendezvous);
+StorePlace locate(const Rendezvous& rendezvous);
 
 // Makes the store at `port` known where the others look. `withdraw` undoes it; it may be called from any thread, and
 // more than once, and touches only what this call has put there.

@@ -33,6 +33,12 @@ class Entrance {
     return ask(join);
   }
 
+  Status knock(const Credentials& credentials) {
+    auto failed = exchange_greetings();
+    if (!failed) failed = exchange_proofs(credentials);
+    return failed ? Status(Code::mismatch, failed->text) : Status();
+  }
+
  private:
   bool send(std::string_view bytes) {
     writer_.put(std::make_shared<const std::string>(bytes));
@@ -146,7 +152,7 @@ Attempt attempt(const Address& address, const Credentials& credentials, const Me
   return result;
 }
 
-Attempt attempt_all(const Place& place, const Message& join, Deadline deadline) {
+Attempt attempt_all(const StorePlace& place, const Message& join, Deadline deadline) {
   Attempt all;
   for (const Address& address : place.addresses) {
     Attempt one = attempt(address, place.credentials, join, deadline);
@@ -155,6 +161,12 @@ Attempt attempt_all(const Place& place, const Message& join, Deadline deadline) 
     all.kind = std::max(all.kind, one.kind);  // what answers says more than what does not
   }
   return all;
+}
+
+Status knock(const Address& address, const Credentials& credentials, Deadline deadline) {
+  auto socket = connect_to(address, within(deadline, kConnectUs));
+  TUTTI_RETURN_IF_ERROR(socket.status());
+  return Entrance(std::move(*socket), address, within(deadline, kAnswerUs)).knock(credentials);
 }
 
 void Backoff::pause(Deadline deadline) {

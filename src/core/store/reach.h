@@ -33,7 +33,11 @@ struct Attempt {
 // One attempt at one address.
 Attempt attempt(const Address& address, const Credentials& credentials, const Message& join, Deadline deadline);
 // One attempt at each address of the place, until one decides it: what is said of the others is in the text.
-Attempt attempt_all(const Place& place, const Message& join, Deadline deadline);
+Attempt attempt_all(const StorePlace& place, const Message& join, Deadline deadline);
+
+// Whether the store of these credentials answers at the address: proves the secret both ways, and leaves. Not ok: the
+// message names the address and what came of it.
+Status knock(const Address& address, const Credentials& credentials, Deadline deadline);
 
 // Waiting times between attempts: doubling, with jitter, so that many ranks do not come in step.
 class Backoff {

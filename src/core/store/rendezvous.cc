@@ -107,6 +107,10 @@ Result<Rendezvous> find_rendezvous(int rank, int size, const std::string& store,
     TUTTI_RETURN_IF_ERROR(use_environment(result, config));
   }
   if (!given || result.size == 1) return Rendezvous();
+  auto interfaces = InterfaceChoice::parse(config.interfaces());
+  TUTTI_RETURN_IF_ERROR(interfaces.status());
+  result.interfaces = std::move(*interfaces);
+  if (result.kind == Rendezvous::Kind::file) result.ports = config.ports();
   const bool is_address = result.kind == Rendezvous::Kind::address;
   result.served_by_rank = !(is_address && config.store_served());
   result.serve = result.served_by_rank && result.rank == 0;

@@ -16,6 +16,7 @@
 
 #include "src/base/config.h"
 #include "src/base/status.h"
+#include "src/core/store/interfaces.h"
 
 namespace tutti::internal {
 
@@ -29,7 +30,8 @@ struct Rendezvous {
   bool served_by_rank = false;  // rank 0 does; else the launcher
   std::string secret;           // address: "" where there is none
   std::string host;             // address
-  std::vector<uint16_t> ports;  // address: to be tried in turn
+  std::vector<uint16_t> ports;  // address: to be tried in turn; file: of TUTTI_PORT_RANGE, the first free one is taken
+  InterfaceChoice interfaces;   // where the store listens, and by which it is reached
   std::string name;             // file: its path; memory: its name
   std::string label;            // keeps jobs without a secret apart
 

@@ -56,12 +56,10 @@ Address numeric_address(const std::string& host, uint16_t port);
 // Both ends of a connected socket.
 Address local_address(int fd);
 Address remote_address(int fd);
+// The own address from which something sent there would come; length 0 where no way leads there.
+Address source_towards(const Address& address);
 // Whether this machine has the address.
 bool is_own_address(const Address& address);
-// The addresses by which others can reach this machine, of its interfaces that are up, most widely reachable first: no
-// link-local IPv6, and no address that every machine has (loopback, a bridge of containers) unless there is no other.
-std::vector<Address> interface_addresses();
-
 // What a name means. `kind` says what the caller can expect of another try.
 struct Resolved {
   enum class Kind { ok, temporary, unknown };
