@@ -87,19 +87,23 @@ Slice Builder::gathered(const Slice& slice) {
 
 // Copies, cut where either side is.
 StepId Builder::copy_places(std::span<const Slice> sources, std::span<const Slice> slices) {
+  const auto after = scope_ == nullptr ? std::span<const StepId>() : scope_->after;
   uint64_t read = 0, written = 0;  // of the first ones
   StepId last = kNoStep;
+  const auto advance = [](std::span<const Slice>& places, uint64_t& done, uint64_t bytes) {
+    done += bytes;
+    if (done < places[0].bytes) return;
+    places = places.subspan(1);
+    done = 0;
+  };
   while (!sources.empty() && !slices.empty()) {
     const uint64_t bytes = std::min(sources[0].bytes - read, slices[0].bytes - written);
     const Slice from{sources[0].buffer, sources[0].offset + read, bytes};
     const Slice to{slices[0].buffer, slices[0].offset + written, bytes};
-    const auto after = scope_ == nullptr ? std::span<const StepId>() : scope_->after;
     if (bytes > 0 && from != to)
       last = assembler_->add({.kind = StepKind::copy, .slice = to, .source = from}, {}, {}, after);
-    read += bytes;
-    written += bytes;
-    if (read == sources[0].bytes) sources = sources.subspan(1), read = 0;
-    if (written == slices[0].bytes) slices = slices.subspan(1), written = 0;
+    advance(sources, read, bytes);
+    advance(slices, written, bytes);
   }
   return last;
 }
