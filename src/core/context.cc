@@ -33,7 +33,7 @@ const CostParameters& cost_of(const Carriage& carriage, bool shares_cpus) {
   switch (carriage.carrier) {
     case Carrier::shm: break;
     case Carrier::verbs: return carriage.is_software ? kSoftwareRdma : kRdma;
-    case Carrier::ucx: return kUcx;
+    case Carrier::ucx: return shares_cpus ? kUcxSharedCores : kUcx;
   }
   return shares_cpus ? kSharedCores : kSharedMemory;
 }

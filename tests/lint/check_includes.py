@@ -47,7 +47,7 @@ FOREIGN = {
     r"nlohmann/.*": ["src/base", "src/core", "src/run", "src/info", "topology", "perf"],
     r"CLI/.*": ["src/run", "src/info", "perf", "examples"],
     r"netinet/.*|arpa/inet\.h|netdb\.h|ifaddrs\.h|net/if\.h": ["src/core", "src/run", "transport/verbs"],
-    r"mpi\.h": ["perf/peers"],
+    r"mpi\.h|gloo/.*": ["perf/peers"],
 }
 
 # Calls that have one home, as (pattern, places, what to use).

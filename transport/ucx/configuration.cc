@@ -7,6 +7,7 @@
 
 #include "src/base/config.h"
 #include "src/base/log.h"
+#include "transport/ucx/tuning.h"
 
 namespace tutti::internal::ucx {
 namespace {
@@ -20,13 +21,24 @@ bool is_emulated(const std::filesystem::path& device) {
 }
 
 // Where there is hardware too, its addresses are what matters.
-bool all_are_emulated(const std::string& folder) {
+struct Devices {
+  bool any = false;
+  bool hardware = false;
+};
+
+Devices devices_in(const std::string& folder) {
   std::error_code error;
-  std::filesystem::directory_iterator devices(folder, error);
-  if (error || devices == std::filesystem::directory_iterator()) return false;
-  for (const auto& device : devices)
-    if (!is_emulated(device.path())) return false;
-  return true;
+  Devices devices;
+  for (const auto& device : std::filesystem::directory_iterator(folder, error)) {
+    devices.any = true;
+    devices.hardware |= !is_emulated(device.path());
+  }
+  return devices;
+}
+
+bool all_are_emulated(const std::string& folder) {
+  const Devices devices = devices_in(folder);
+  return devices.any && !devices.hardware;
 }
 
 // UCX 1.13 loses the first packets between soft-RoCE devices at the address that it takes by itself; 1.22 does not.
@@ -40,10 +52,13 @@ std::vector<Needed> needed_settings(const Version& version, const std::string& d
   std::vector<Needed> settings;
   // Over shared memory nothing but asking tells that a peer is dead.
   settings.push_back({"UCX_KEEPALIVE_INTERVAL", "KEEPALIVE_INTERVAL", "1s"});
+  settings.push_back({"UCX_TCP_RX_SEG_SIZE", "RX_SEG_SIZE", kTcpSegment});
   if (loses_packets_on_soft_roce(version) && all_are_emulated(devices_folder))
     settings.push_back({"UCX_IB_GID_INDEX", "GID_INDEX", "0"});
   return settings;
 }
+
+bool has_rdma_hardware() { return devices_in(kRdmaDevices).hardware; }
 
 Configuration::~Configuration() {
   if (config_ != nullptr) library().ucp_config_release(config_);

@@ -29,6 +29,9 @@ struct Needed {
 // For this version, with the RDMA devices in `devices_folder` (of sysfs).
 std::vector<Needed> needed_settings(const Version& version, const std::string& devices_folder);
 
+// Whether this machine has an RDMA device that is not software.
+bool has_rdma_hardware();
+
 class Configuration {
  public:
   // `forced`: whatever the environment says; for tests. Errors: unsupported, invalid_argument.

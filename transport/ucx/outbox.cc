@@ -117,12 +117,13 @@ void Outbox::advance(Write& write) {
 
 void Outbox::post_piece(Write& write) {
   const uint64_t offset = write.posted;
-  const uint64_t bytes = std::min(kPieceBytes, write.grant.bytes - offset);
+  const bool is_whole = write.grant.whole_pieces != 0;
+  const uint64_t bytes = std::min(is_whole ? kWholePieceBytes : kPieceBytes, write.grant.bytes - offset);
   write.posted += bytes;
   ++write.outstanding;
   const Load load{write.send->data + write.grant.offset + offset, bytes, &write};
   const Sent sent =
-      sender_.data(*write.peer, {write.send->channel, write.match}, DataBody{write.grant.id, offset}, load);
+      sender_.data(*write.peer, {write.send->channel, write.match}, DataBody{write.grant.id, offset}, load, is_whole);
   if (sent == Sent::later) return;
   --write.outstanding;
   if (sent == Sent::failed) write.given_up = true;

@@ -32,15 +32,18 @@ Receiver::Receiver(Worker& worker, Sender& sender, Completions& completions,
 
 void Receiver::move(Request& request) {
   if (!all_are_offered(request)) return;
-  if (request.reduces()) {
+  if (request.reduces() && request.message_count > 1) {
     feed(request);
     return;
   }
+  const auto message = std::ranges::find_if(request.all_operands(), &Operand::from);
   Granted place;
   place.request = &request;
   place.memory = request.dst;
   place.bytes = request.bytes;
-  grant(request.operands[0], place, 0);
+  place.whole_pieces = request.reduces() || worker_.copies_anyway();
+  place.operand = static_cast<int>(message - request.all_operands().begin());
+  grant(*message, place, 0);
 }
 
 // Grants as many parts as there is staging memory for, or waits for some.
@@ -80,6 +83,7 @@ void Receiver::grant_part(Request& request, int index) {
     place.chunk = staging_.take();
     place.memory = staging_.data(place.chunk);
     place.bytes = part.bytes;
+    place.whole_pieces = worker_.copies_anyway();
     grant(operand, place, part.offset);
   }
 }
@@ -100,7 +104,7 @@ void Receiver::grant(Operand& operand, Granted what, uint64_t offset) {
   granted_[index] = what;
   sender_.control(
       *what.peer, Kind::grant, {what.channel, operand.match},
-      GrantBody{.send = operand.offer, .id = {index, what.generation}, .offset = offset, .bytes = what.bytes});
+      GrantBody{.send = operand.offer, .id = {index, what.generation}, .offset = offset, .bytes = what.bytes, .whole_pieces = what.whole_pieces});
 }
 
 // Null: it is over.
@@ -116,8 +120,15 @@ ucs_status_t Receiver::on_data(Peer& peer, const DataBody& body, const Piece& pi
   makes_sense = body.offset <= granted->bytes && piece.bytes <= granted->bytes - body.offset;
   if (!makes_sense) return UCS_OK;
   std::byte* const to = granted->memory + body.offset;
+  makes_sense = !piece.is_rendezvous || !granted->whole_pieces;
+  if (!makes_sense) return UCS_OK;
   if (piece.is_rendezvous) return fetch(*granted, to, piece);
-  std::memcpy(to, piece.data, piece.bytes);
+  if (granted->part < 0 && granted->request->reduces()) {
+    makes_sense = combine(*granted->request, body.offset, piece);
+    if (!makes_sense) return UCS_OK;
+  } else {
+    std::memcpy(to, piece.data, piece.bytes);
+  }
   granted->arrived += piece.bytes;
   settle(*granted);
   return UCS_OK;
@@ -168,6 +179,19 @@ void Receiver::settle(Granted& granted) {
   request->all_operands()[static_cast<size_t>(granted.operand)].offered = false;  // it needs no answer
   give_up(*request);
   complete(*request, Code::aborted, 0);
+}
+
+// The one message of a reduction: its pieces are used where they lie.
+bool Receiver::combine(Request& request, uint64_t offset, const Piece& piece) {
+  const Reduction& reduction = request.reduction;
+  if (offset % reduction.element_bytes != 0 || piece.bytes % reduction.element_bytes != 0) return false;
+  std::array<const void*, kMaxOperands> sources;
+  std::ranges::transform(request.all_operands(), sources.begin(), [&](const Operand& operand) {
+    return operand.from != nullptr ? piece.data : operand.source + offset;
+  });
+  reduction.kernel(request.dst + offset, sources.data(), request.operand_count,
+                   piece.bytes / reduction.element_bytes, reduction.divisor);
+  return true;
 }
 
 void Receiver::use_part(Request& request, Part& part) {

@@ -1,6 +1,7 @@
 // The receiving half for long messages. When a message is offered that a receive waits for, all of it is granted, and
-// UCX puts its pieces in place. What is to be reduced is granted in parts to staging memory, when all of its messages
-// are offered: what is granted comes, so staging memory is always given back.
+// UCX puts its pieces in place, or we do. So is the one message of a reduction, and its pieces are combined as they come.
+// What is to be reduced of several is granted in parts to staging memory, when all of its messages are offered: what is
+// granted comes, so staging memory is always given back.
 //
 // Owner's thread.
 #pragma once
@@ -57,6 +58,7 @@ class Receiver final : public Receives {
     int part = -1;   // of the request, in staging memory; -1: in place
     int chunk = -1;  // the staging memory
     std::byte* memory = nullptr;
+    bool whole_pieces = false;  // UCX hands them in, and none by rendezvous
     uint64_t channel = 0;
     uint64_t bytes = 0;
     uint64_t arrived = 0;
@@ -75,6 +77,8 @@ class Receiver final : public Receives {
   static void on_fetched(void* request, ucs_status_t status, size_t bytes, void* granted);
   // Whether anything more has to come or to be waited for.
   void settle(Granted& granted);
+  // False: it is not of whole elements.
+  static bool combine(Request& request, uint64_t offset, const Piece& piece);
   void use_part(Request& request, Part& part);
   void end(Granted& granted);
 

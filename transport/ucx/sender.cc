@@ -70,19 +70,19 @@ Sent Sender::message(Peer& peer, const Tag& tag, const Load& load) {
   return send(peer, slot, {slot.copy.data(), load.bytes, load.what});
 }
 
-Sent Sender::data(Peer& peer, const Tag& tag, const DataBody& body, const Load& load) {
+Sent Sender::data(Peer& peer, const Tag& tag, const DataBody& body, const Load& load, bool whole) {
   Slot& slot = take(peer, Kind::data, tag);
   slot.frame.put(body);
-  return send(peer, slot, load);
+  return send(peer, slot, load, whole);
 }
 
-Sent Sender::send(Peer& peer, Slot& slot, const Load& load) {
+Sent Sender::send(Peer& peer, Slot& slot, const Load& load, bool whole) {
   if (!prepare(peer)) {
     slots_.give(slot);
     return Sent::failed;
   }
   slot.what = load.what;
-  ucp_request_param_t param = eager_or_whatever(slot.frame.header.kind != Kind::data);
+  ucp_request_param_t param = eager_or_whatever(whole);
   param.cb.send = on_sent;
   param.user_data = &slot;
   ++peer.sent;

@@ -57,8 +57,8 @@ class Sender {
   }
   // At most kShortBytes, copied. The listener hears of `what` when it is sent, unless that is now.
   Sent message(Peer& peer, const Tag& tag, const Load& load);
-  // From where it lies.
-  Sent data(Peer& peer, const Tag& tag, const DataBody& body, const Load& load);
+  // From where it lies; UCX may take it by its rendezvous, but for what is to come whole.
+  Sent data(Peer& peer, const Tag& tag, const DataBody& body, const Load& load, bool whole);
 
   // Nothing more goes to the peer or comes from it, and what UCX still holds for it is given back soon.
   void close(Peer& peer);
@@ -76,7 +76,7 @@ class Sender {
 
   ucs_status_t create_endpoint(Peer& peer, ucp_err_handling_mode_t mode);
   Slot& take(Peer& peer, Kind kind, const Tag& tag);
-  Sent send(Peer& peer, Slot& slot, const Load& load);
+  Sent send(Peer& peer, Slot& slot, const Load& load, bool whole = true);
   static void on_sent(void* request, ucs_status_t status, void* slot);
   static void on_error(void* peer, ucp_ep_h endpoint, ucs_status_t status);
 

@@ -4,7 +4,7 @@
 //
 // Short: one `message`. Long: the sender sends an `offer`, and the receiver, when it has a matching receive, a `grant`
 // of all of it or of a part; the sender then sends `data` in pieces, straight from its memory, and UCX puts them where
-// the grant's memory is. The receiver may give up at any time: pieces for a grant that is over are dropped, and an
+// the grant's memory is, or hands them in whole, as the grant says. The receiver may give up at any time: pieces for a grant that is over are dropped, and an
 // `answer` ends the send. A sender that gives up answers what is granted by `withdrawn`.
 #pragma once
 
@@ -42,6 +42,7 @@ struct GrantBody {
   GrantId id;
   uint64_t offset = 0;  // in the message
   uint64_t bytes = 0;
+  uint64_t whole_pieces = 0;  // if not 0, they may not come by UCX's rendezvous
 };
 
 struct DataBody {

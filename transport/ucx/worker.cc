@@ -22,6 +22,7 @@ Result<std::unique_ptr<Worker>> Worker::create(int world_size, const Settings& f
   auto configuration = Configuration::read(forced);
   if (!configuration) return configuration.status();
   std::unique_ptr<Worker> made(new Worker);
+  made->copies_anyway_ = !has_rdma_hardware();
   TUTTI_RETURN_IF_ERROR(made->open(world_size, *configuration));
   return made;
 }

@@ -33,6 +33,8 @@ class Worker final : public Registry {
   int event_fd() const { return event_fd_; }
   // False: there is something to do now.
   bool arm() { return library().ucp_worker_arm(worker_) == UCS_OK; }
+  // What UCX can use puts nothing in place by itself: rendezvous saves no copy.
+  bool copies_anyway() const { return copies_anyway_; }
   bool progress() { return library().ucp_worker_progress(worker_) != 0; }
 
   // A child of fork has the memory of all this, and nothing that makes it work.
@@ -52,6 +54,7 @@ class Worker final : public Registry {
   ucp_worker_h worker_ = nullptr;
   std::string address_;
   int event_fd_ = -1;
+  bool copies_anyway_ = false;
   std::map<void*, ucp_mem_h> memory_;
 };
 
