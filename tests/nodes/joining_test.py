@@ -113,7 +113,9 @@ class JoiningTest(Joined):
 
     def test_ports(self):
         """The first free one of the range; none free is an error that says so."""
-        taken = ("python3 -c 'import socket, time; s = socket.create_server((\"\", 20000)); time.sleep(60)' & sleep 1;")
+        taken = ("python3 -c 'import os, socket, sys, time; s = socket.create_server((\"\", 20000)); "
+                 "open(sys.argv[1], \"w\"); time.sleep(60)' $LAB_OUT/taken.$RANK & "
+                 "until [ -e $LAB_OUT/taken.$RANK ]; do sleep 0.1; done; ")
         for ports, status in (("20000-20001", 0), ("20000", 3)):
             with tempfile.TemporaryDirectory() as out:
                 run = self.join(taken + self.BY_FILE + f"export TUTTI_PORT_RANGE={ports} TUTTI_JOIN_TIMEOUT=8; $1 once",
