@@ -51,23 +51,33 @@ class ChoiceTest(OverNodes):
                                    r"memory; verbs: .*; ucx: TUTTI_TRANSPORT=shm,verbs leaves it out")
 
 
-class MatrixTest(OverNodes):
+class Matrix(OverNodes):
     def matrix(self, ranks, *options, environment=None):
         run = self.run_on(ranks, WORKER, options=options, environment=environment)
         for rank in range(sum(map(int, ranks.split(",")))):
             self.assertIn("[  PASSED  ] 1 test.", run.lines(rank))
 
+
+class MatrixTest(Matrix):
     def test_uneven(self):
         self.matrix("2,1,4")
-
-    def test_interleaved(self):
-        self.matrix("3,3", "--cyclic")
 
     def test_all_node_first(self):
         self.matrix("2,1,4", environment={"TUTTI_ALGORITHM": ALL_NODE_FIRST})
 
+
+class MoreOfTheMatrixTest(Matrix):
+    def test_interleaved(self):
+        self.matrix("3,3", "--cyclic")
+
+    def test_even(self):
+        self.matrix("3,3")
+
     def test_all_by_ucx(self):
         self.matrix("3,3", environment={"TUTTI_TRANSPORT": "ucx"})
+
+    def test_uneven_by_ucx(self):
+        self.matrix("2,1,4", environment={"TUTTI_TRANSPORT": "ucx"})
 
 
 class CutTest(OverNodes):

@@ -125,6 +125,8 @@ class JoiningTest(Joined):
                 else:
                     self.assertIn("every port of TUTTI_PORT_RANGE=20000-20000 is in use", run.lines(0)[-1])
 
+
+class CutTest(Joined):
     def test_a_node_that_is_cut_off(self):
         """All others hear of its ranks' end within the time of keep-alive; its ranks lose the store."""
         run = self.join("[ $RANK != 1 ] || { sleep 3; \"$LAB\" --link 1 off; } & exec timeout 45 $1 watch",
