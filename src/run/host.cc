@@ -70,6 +70,7 @@ std::optional<LinkMessage> Host::next() {
   if (link_.is_greeted() && link_.is_open() && !std::exchange(started_, true))
     link_.put({.type = LinkMessage::Type::job, .text = plan_.job});
   auto message = link_.next();
+  if (!message) watch_link();
   if (!message || message->type != LinkMessage::Type::ended) return message;
   ended_ = true;
   link_.close_out();
@@ -91,11 +92,9 @@ void Host::add_polls(std::vector<pollfd>& polls, bool may_read) const {
 }
 
 void Host::serve(bool may_read) {
-  const bool was_open = link_.is_open();
   read_errors();
   link_.serve(may_read);
-  // A child whose connection has ended may still say why; one whose connection is dead would not notice for long.
-  if (was_open && !link_.is_open() && !exit_) limit_ = Deadline::after_us(link_.is_closed() ? kPartingUs : 0);
+  watch_link();
   if (!limit_.passed()) return;
   limit_ = Deadline::never();
   kill();
@@ -107,6 +106,12 @@ void Host::on_exit(int wait_status) {
   exit_ = wait_status;
   read_errors();
   limit_ = Deadline::after_us(kPartingUs);
+}
+
+// A child whose connection has ended may still say why; one whose connection is dead would not notice for long.
+void Host::watch_link() {
+  if (link_.is_open() || std::exchange(link_ended_, true) || exit_) return;
+  limit_ = Deadline::after_us(link_.is_closed() ? kPartingUs : 0);
 }
 
 void Host::kill() {

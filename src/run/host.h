@@ -61,6 +61,7 @@ class Host {
       : plan_(std::move(plan)), link_(std::move(link)), errors_(std::move(errors)) {}
 
   void read_errors();
+  void watch_link();
   std::string describe_loss() const;
 
   const Plan plan_;
@@ -72,6 +73,7 @@ class Host {
   Deadline limit_ = Deadline::never();  // when the child is killed, or the link given up
   bool started_ = false;
   bool ended_ = false;
+  bool link_ended_ = false;
   bool was_killed_ = false;
   bool loss_told_ = false;
 };

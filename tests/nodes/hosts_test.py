@@ -181,12 +181,25 @@ class HostsTest(Hosts):
                    r"^tutti-run: node1: ssh ended with status 127 before .*/it's/nowhere.*\(--remote-path says")
 
 
+class ClonesTest(Hosts):
+    def test_nodes_of_one_name_are_two(self):
+        """One host name, one machine id, and a bridge that every host has: ranks meet over the network all the same."""
+        for command in (["link", "add", "docker0", "type", "bridge"], ["address", "add", "172.17.0.1/16", "dev", "docker0"],
+                        ["link", "set", "docker0", "up"]):
+            subprocess.run(["ip", *command], check=True)
+        run = Launched("--hosts", "node:2,10.78.0.2:2", *SHELL, f"echo $MASTER_ADDR; exec {BIN}/tutti_test_join_worker",
+                       environment={"TUTTI_TRANSPORT": "ucx", "TUTTI_LOG": "off"})
+        self.check(run, 0)
+        self.assertEqual(sorted(run.output.splitlines()), ["10.78.0.1"] * 4 + ["6 of 4"] * 4)
+
+
 def run_in_lab():
     for program in ("/usr/sbin/sshd", "ssh", "ssh-keygen"):
         if shutil.which(program) is None:
             print(f"SKIPPED: {program} is missing; install it with: apt-get install openssh-server openssh-client")
             return 77
-    run = lab("--nodes", "2", "--timeout", "280", "--", sys.executable, f"{FOLDER}/hosts_node.py", sys.executable,
+    clones = ["--clones"] if "ClonesTest" in sys.argv else []
+    run = lab("--nodes", "2", *clones, "--timeout", "280", "--", sys.executable, f"{FOLDER}/hosts_node.py", sys.executable,
               os.path.realpath(__file__), BIN, *sys.argv[1:])
     print(run.output + run.errors)
     if run.left:

@@ -90,7 +90,7 @@ class JoiningTest(Joined):
                   " ip link set other up; ip link add link eth0 name eth0.100 type vlan id 100 &&"
                   " ip address add 10.98.0.1/16 dev eth0.100 && ip link set eth0.100 up;"
                   " [ $LAB_NODE = 0 ] || { ip link set eth0 down; ip link set eth0 name ens4; ip link set ens4 up; };")
-        for choice in ("eth0,ens4", "^eth00,eth0.100,other", "10.78.0.0/24", " nope0 , ens4, eth0 "):
+        for choice in ("nope0,eth0,ens4", "^eth00,eth0.100,other"):
             with tempfile.TemporaryDirectory() as out:
                 run = self.join(others + self.BY_FILE + f"export TUTTI_INTERFACE='{choice}'; exec $1 once", "--out", out,
                                 ranks="1,1")
@@ -113,13 +113,12 @@ class JoiningTest(Joined):
 
     def test_ports(self):
         """The first free one of the range; none free is an error that says so."""
-        taken = ("python3 -c 'import os, socket, sys, time; s = socket.create_server((\"\", 20000)); "
-                 "open(sys.argv[1], \"w\"); time.sleep(60)' $LAB_OUT/taken.$RANK & "
-                 "until [ -e $LAB_OUT/taken.$RANK ]; do sleep 0.1; done; ")
+        holding = ("import os, socket, sys; s = socket.create_server((\"\", 20000)); s.set_inheritable(True);"
+                   " os.execv(sys.argv[1], sys.argv[1:])")
         for ports, status in (("20000-20001", 0), ("20000", 3)):
             with tempfile.TemporaryDirectory() as out:
-                run = self.join(taken + self.BY_FILE + f"export TUTTI_PORT_RANGE={ports} TUTTI_JOIN_TIMEOUT=8; $1 once",
-                                "--out", out, ranks="1,1", status=status)
+                run = self.join(self.BY_FILE + f"export TUTTI_PORT_RANGE={ports} TUTTI_JOIN_TIMEOUT=6;"
+                                f" exec {sys.executable} -c '{holding}' $1 once", "--out", out, ranks="1,1", status=status)
                 if status == 0:
                     self.assertIn("10.78.0.1:20001", run.output)
                 else:
