@@ -62,13 +62,13 @@ class MatrixTest(Matrix):
     def test_uneven(self):
         self.matrix("2,1,4")
 
-    def test_all_node_first(self):
-        self.matrix("2,1,4", environment={"TUTTI_ALGORITHM": ALL_NODE_FIRST})
-
 
 class MoreOfTheMatrixTest(Matrix):
     def test_interleaved(self):
         self.matrix("3,3", "--cyclic")
+
+    def test_all_node_first(self):
+        self.matrix("2,1,4", environment={"TUTTI_ALGORITHM": ALL_NODE_FIRST})
 
     def test_even(self):
         self.matrix("3,3")
