@@ -25,13 +25,15 @@ def build_mpi_perf(folder):
 
 def build_gloo_perf(folder):
     """None where there is no Gloo."""
-    found = subprocess.run(["g++", "-E", "-include", "gloo/allreduce.h", "-x", "c++", "/dev/null"], capture_output=True)
+    found = subprocess.run(["g++", "-E", "-include", "gloo/allreduce.h", "-x", "c++", "/dev/null"],
+                           capture_output=True, check=False)
     return build(folder, "gloo_perf", "g++", "-lgloo", "-lpthread") if found.returncode == 0 else None
 
 
 def build(folder, name, compiler, *libraries):
     program = pathlib.Path(folder) / name
-    subprocess.run([compiler, "-O2", "-std=c++20", str(PEERS / f"{name}.cc"), "-o", str(program), *libraries], check=True)
+    subprocess.run([compiler, "-O2", "-std=c++20", str(PEERS / f"{name}.cc"), "-o", str(program), *libraries],
+                   check=True)
     return program
 
 
@@ -47,7 +49,8 @@ def row(output):
 def run(command, **how):
     done = subprocess.run(command, capture_output=True, text=True, **how)
     if done.returncode != 0:
-        raise RuntimeError(f"'{shlex.join(map(str, command))}' ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+        words = shlex.join(map(str, command))
+        raise RuntimeError(f"'{words}' ended with {done.returncode}:\n{done.stdout}{done.stderr}")
     return row(done.stdout)
 
 
@@ -109,9 +112,9 @@ def tutti_over_nodes(nodes, per_node, memory):
 
 def open_mpi_over_nodes(program, nodes, per_node, layer):
     hosts = ",".join(f"node{node}:{per_node}" for node in range(nodes))
-    command = ["mpirun", "--allow-run-as-root", "--host", hosts, "--bind-to", "none", "--mca", "plm_rsh_agent", str(RSH),
-               "--mca", "oob_tcp_if_include", "eth0", "--mca", "btl_tcp_if_include", "eth0", "-x", "UCX_NET_DEVICES=eth0",
-               *MPI_OVER_TCP[layer]]
+    command = ["mpirun", "--allow-run-as-root", "--host", hosts, "--bind-to", "none", *MPI_OVER_TCP[layer],
+               "--mca", "plm_rsh_agent", str(RSH), "--mca", "oob_tcp_if_include", "eth0",
+               "--mca", "btl_tcp_if_include", "eth0", "-x", "UCX_NET_DEVICES=eth0"]
     if per_node > 1:
         command += ["--mca", "mpi_yield_when_idle", "1"]
     return lambda operation, bytes_: run([*command, str(program), operation, str(bytes_)])

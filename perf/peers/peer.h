@@ -1,7 +1,7 @@
-// What the other side of a comparison does, whatever library it is of: times an operation in the way of tutti-perf (each
-// call after a barrier, per call the slowest rank, then min, p50 and p99 over the calls; loop: the mean from one call to
-// the next, barrier included) and prints one JSON object a row, on rank 0. Results are checked: "wrong" is the number
-// of ranks that hold a wrong element.
+// What the other side of a comparison does, whatever library it is of: times an operation in the way of tutti-perf
+// (each call after a barrier, per call the slowest rank, then min, p50 and p99 over the calls; loop: the mean from one
+// call to the next, barrier included) and prints one JSON object a row, on rank 0. Results are checked: "wrong" is the
+// number of ranks that hold a wrong element.
 #pragma once
 
 #include <algorithm>

@@ -102,9 +102,12 @@ void Receiver::grant(Operand& operand, Granted what, uint64_t offset) {
   what.peer = &peer_of(operand);
   what.channel = operand.request->channel;
   granted_[index] = what;
-  sender_.control(
-      *what.peer, Kind::grant, {what.channel, operand.match},
-      GrantBody{.send = operand.offer, .id = {index, what.generation}, .offset = offset, .bytes = what.bytes, .whole_pieces = what.whole_pieces});
+  sender_.control(*what.peer, Kind::grant, {what.channel, operand.match},
+                  GrantBody{.send = operand.offer,
+                            .id = {index, what.generation},
+                            .offset = offset,
+                            .bytes = what.bytes,
+                            .whole_pieces = what.whole_pieces});
 }
 
 // Null: it is over.
@@ -189,8 +192,8 @@ bool Receiver::combine(Request& request, uint64_t offset, const Piece& piece) {
   std::ranges::transform(request.all_operands(), sources.begin(), [&](const Operand& operand) {
     return operand.from != nullptr ? piece.data : operand.source + offset;
   });
-  reduction.kernel(request.dst + offset, sources.data(), request.operand_count,
-                   piece.bytes / reduction.element_bytes, reduction.divisor);
+  reduction.kernel(request.dst + offset, sources.data(), request.operand_count, piece.bytes / reduction.element_bytes,
+                   reduction.divisor);
   return true;
 }
 

@@ -1,7 +1,7 @@
 // The receiving half for long messages. When a message is offered that a receive waits for, all of it is granted, and
-// UCX puts its pieces in place, or we do. So is the one message of a reduction, and its pieces are combined as they come.
-// What is to be reduced of several is granted in parts to staging memory, when all of its messages are offered: what is
-// granted comes, so staging memory is always given back.
+// UCX puts its pieces in place, or we do. So is the one message of a reduction, and its pieces are combined as they
+// come. What is to be reduced of several is granted in parts to staging memory, when all of its messages are offered:
+// what is granted comes, so staging memory is always given back.
 //
 // Owner's thread.
 #pragma once

@@ -4,8 +4,9 @@
 //
 // Short: one `message`. Long: the sender sends an `offer`, and the receiver, when it has a matching receive, a `grant`
 // of all of it or of a part; the sender then sends `data` in pieces, straight from its memory, and UCX puts them where
-// the grant's memory is, or hands them in whole, as the grant says. The receiver may give up at any time: pieces for a grant that is over are dropped, and an
-// `answer` ends the send. A sender that gives up answers what is granted by `withdrawn`.
+// the grant's memory is, or hands them in whole, as the grant says. The receiver may give up at any time: pieces for a
+// grant that is over are dropped, and an `answer` ends the send. A sender that gives up answers what is granted by
+// `withdrawn`.
 #pragma once
 
 #include <array>
