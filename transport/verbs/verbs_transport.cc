@@ -340,11 +340,11 @@ bool VerbsTransport::progress() {
 
 size_t VerbsTransport::poll(std::span<Completion> completions) {
   const bool moved = progress();
-  // pairs with idle: relaxed, a hint. Arming costs a system call: only for who wants to sleep. What came before it is
-  // found by the next poll.
+  // pairs with idle: relaxed, a hint. Arming costs a system call: only for who wants to sleep. What came before it
+  // wakes nobody, so only a look after it that finds nothing allows to sleep.
   if (!moved && wake_.load(std::memory_order_relaxed) == Wake::wanted) {
     for (const auto& queues : queues_) queues->arm();
-    wake_.store(Wake::armed, std::memory_order_relaxed);
+    wake_.store(progress() ? Wake::unwanted : Wake::armed, std::memory_order_relaxed);
   }
   return completions_.take(completions);
 }
@@ -400,7 +400,7 @@ bool VerbsTransport::has_heard(int rank, uint64_t channel, uint64_t first, uint6
 }
 
 void VerbsTransport::idle(Deadline deadline) {
-  // pairs with poll: relaxed, a hint. The owner polls once more before completions wake us.
+  // pairs with poll: relaxed, a hint.
   if (wake_.load(std::memory_order_relaxed) != Wake::armed) {
     wake_.store(Wake::wanted, std::memory_order_relaxed);
     return std::this_thread::yield();
