@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "src/core/ib_settings.h"
+#include "src/core/store/interfaces.h"
 #include "topology/locality.h"
 #include "transport/shm/shm_transport.h"
 #include "transport/ucx/ucx_transport.h"
@@ -111,10 +112,18 @@ MadeVerbs make_verbs(const Session& session, const Config& config, const Machine
   return {std::unique_ptr<Transport>(std::move(*made)), is_software};
 }
 
-Result<std::unique_ptr<Transport>> make_ucx(const Session& session, const Machine& machine, Mail& mail,
-                                            const RankPlace& own) {
-  auto made = UcxTransport::create(
-      {.rank = session.rank(), .world_size = session.size(), .numa_node = numa_node_of(machine, own)}, mail);
+Result<std::unique_ptr<Transport>> make_ucx(const Session& session, const Config& config, const Machine& machine,
+                                            Mail& mail, const RankPlace& own) {
+  UcxTransport::Options options{
+      .rank = session.rank(), .world_size = session.size(), .numa_node = numa_node_of(machine, own)};
+  auto choice = InterfaceChoice::parse(config.interfaces());
+  if (!choice) return choice.status();
+  if (!choice->is_all()) {
+    auto interfaces = chosen_interfaces(*choice);
+    if (!interfaces) return interfaces.status();
+    options.interfaces = std::move(*interfaces);
+  }
+  auto made = UcxTransport::create(options, mail);
   if (!made) return made.status();
   return std::unique_ptr<Transport>(std::move(*made));
 }

@@ -62,8 +62,8 @@ struct MadeVerbs {
 };
 MadeVerbs make_verbs(const Session& session, const Config& config, const Machine& machine, Mail& mail,
                      const RankPlace& own);
-Result<std::unique_ptr<Transport>> make_ucx(const Session& session, const Machine& machine, Mail& mail,
-                                            const RankPlace& own);
+Result<std::unique_ptr<Transport>> make_ucx(const Session& session, const Config& config, const Machine& machine,
+                                            Mail& mail, const RankPlace& own);
 Result<std::unique_ptr<Transport>> make_shm(const Session& session, const Machine& machine, const RankPlace& own);
 
 }  // namespace tutti::internal

@@ -31,7 +31,7 @@ class Choosing {
       TUTTI_RETURN_IF_ERROR(offering(Carrier::verbs)->compare_routes(session_, deadline_));
     }
     if (allows(Carrier::ucx) && first_unconnected())
-      TUTTI_RETURN_IF_ERROR(offer(Carrier::ucx, make_ucx(session_, machine_, mail_, place()), false));
+      TUTTI_RETURN_IF_ERROR(offer(Carrier::ucx, make_ucx(session_, config_, machine_, mail_, place()), false));
     if (const auto pair = first_unconnected())
       return Status(Code::unsupported,
                     fmt::format("ranks {} ({}) and {} ({}) cannot exchange messages: {}", pair->one, host(pair->one),

@@ -43,6 +43,15 @@ class ChoiceTest(OverNodes):
     def test_one_transport_for_all(self):
         self.assertEqual(self.ways("2,1", environment={"TUTTI_TRANSPORT": "ucx"}), ["-uu", "u-u", "uu-"])
 
+    def test_ucx_uses_the_chosen_interfaces_alone(self):
+        run = self.run_on("1,1", "sh", "-c", """
+            ip link add spare0 type veth peer spare1; ip link set spare1 up
+            ip address add 10.99.0.$((RANK + 1))/24 dev spare0; ip link set spare0 up
+            exec "$1" all_reduce -b 64K -e 64K -n 20 -c""", "sh", PERF,
+                          environment={"TUTTI_INTERFACE": "^spare0", "TUTTI_LOG": "debug"})
+        for rank in range(2):
+            self.assertRegex("\n".join(run.lines(rank)), r"UCX .*: NET_DEVICES is set to (?!.*spare0)\w")
+
     def test_ranks_that_nothing_connects_are_named(self):
         run = self.run_on("2,1", INFO, "--peers", status=1, environment={"TUTTI_TRANSPORT": "shm,verbs"})
         for rank in range(3):

@@ -273,20 +273,34 @@ class Devices {
       const bool is_emulated = device.back() == '!';
       const auto path = folder_ / device.substr(0, device.size() - (is_emulated ? 1 : 0));
       std::filesystem::create_directories(is_emulated ? path : path / "device");
+      std::filesystem::create_directories(path / "ports" / "1");
       if (is_emulated) std::ofstream(path / "parent") << "d0\n";
     }
   }
   ~Devices() { std::filesystem::remove_all(folder_); }
   // What UCX_IB_GID_INDEX would have to be; "" where nothing is set.
-  std::string gid_setting(const ucx::Version& version) const {
-    for (const ucx::Needed& needed : ucx::needed_settings(version, folder_))
-      if (needed.variable == "UCX_IB_GID_INDEX") return needed.value;
-    return "";
+  std::string gid_setting(const ucx::Version& version) const { return setting("UCX_IB_GID_INDEX", version, {}); }
+  // Likewise UCX_NET_DEVICES, for IP by these interfaces alone.
+  std::string net_devices(const std::vector<std::string>& interfaces) const {
+    return setting("UCX_NET_DEVICES", {1, 13}, interfaces);
   }
 
  private:
+  std::string setting(const std::string& variable, const ucx::Version& version,
+                      const std::vector<std::string>& interfaces) const {
+    for (const ucx::Needed& needed : ucx::needed_settings(version, folder_, interfaces))
+      if (needed.variable == variable) return needed.value;
+    return "";
+  }
+
   std::filesystem::path folder_;
 };
+
+TEST(UcxSettings, ChosenInterfacesAreForIpAlone) {
+  EXPECT_EQ(Devices({"rxe0!", "mlx5_0"}).net_devices({"eth0", "ens4"}), "eth0,ens4,mlx5_0:1,rxe0:1");
+  EXPECT_EQ(Devices({}).net_devices({"eth0"}), "eth0");
+  EXPECT_EQ(Devices({"mlx5_0"}).net_devices({}), "") << "UCX takes all by itself";
+}
 
 TEST(UcxSettings, TakeTheFirstAddressOfSoftRoceWhereUcxIsOld) {
   EXPECT_EQ(Devices({"rxe0!", "rxe1!"}).gid_setting({1, 13}), "0");

@@ -1,7 +1,9 @@
 #include "transport/ucx/configuration.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <tuple>
 
@@ -41,6 +43,17 @@ bool all_are_emulated(const std::string& folder) {
   return devices.any && !devices.hardware;
 }
 
+// "mlx5_0:1", as UCX names them.
+std::vector<std::string> ports_in(const std::string& folder) {
+  std::error_code error;
+  std::vector<std::string> ports;
+  for (const auto& device : std::filesystem::directory_iterator(folder, error))
+    for (const auto& port : std::filesystem::directory_iterator(device.path() / "ports", error))
+      ports.push_back(fmt::format("{}:{}", device.path().filename().string(), port.path().filename().string()));
+  std::ranges::sort(ports);
+  return ports;
+}
+
 // UCX 1.13 loses the first packets between soft-RoCE devices at the address that it takes by itself; 1.22 does not.
 bool loses_packets_on_soft_roce(const Version& version) {
   return std::tuple(version.major, version.minor) < std::tuple(1U, 22U);
@@ -48,13 +61,19 @@ bool loses_packets_on_soft_roce(const Version& version) {
 
 }  // namespace
 
-std::vector<Needed> needed_settings(const Version& version, const std::string& devices_folder) {
+std::vector<Needed> needed_settings(const Version& version, const std::string& devices_folder,
+                                    const std::vector<std::string>& interfaces) {
   std::vector<Needed> settings;
   // Over shared memory nothing but asking tells that a peer is dead.
   settings.push_back({"UCX_KEEPALIVE_INTERVAL", "KEEPALIVE_INTERVAL", "1s"});
   settings.push_back({"UCX_TCP_RX_SEG_SIZE", "RX_SEG_SIZE", kTcpSegment});
   if (loses_packets_on_soft_roce(version) && all_are_emulated(devices_folder))
     settings.push_back({"UCX_IB_GID_INDEX", "GID_INDEX", "0"});
+  if (!interfaces.empty()) {
+    std::vector<std::string> devices = ports_in(devices_folder);
+    devices.insert(devices.begin(), interfaces.begin(), interfaces.end());
+    settings.push_back({"UCX_NET_DEVICES", "NET_DEVICES", fmt::format("{}", fmt::join(devices, ","))});
+  }
   return settings;
 }
 
@@ -64,7 +83,7 @@ Configuration::~Configuration() {
   if (config_ != nullptr) library().ucp_config_release(config_);
 }
 
-Result<Configuration> Configuration::read(const Settings& forced) {
+Result<Configuration> Configuration::read(const std::vector<std::string>& interfaces, const Settings& forced) {
   ucp_config_t* config = nullptr;
   if (const ucs_status_t status = library().ucp_config_read(nullptr, nullptr, &config); status != UCS_OK)
     return Status(Code::invalid_argument, fmt::format("UCX does not take its settings: {}", text_of(status)));
@@ -72,7 +91,7 @@ Result<Configuration> Configuration::read(const Settings& forced) {
   Version version;
   unsigned release = 0;
   library().ucp_get_version(&version.major, &version.minor, &release);
-  for (const auto& [variable, name, value] : needed_settings(version, kRdmaDevices)) {
+  for (const auto& [variable, name, value] : needed_settings(version, kRdmaDevices, interfaces)) {
     if (is_in_environment(variable)) continue;
     log_debug("UCX {}.{}.{}: {} is set to {}", version.major, version.minor, release, name, value);
     TUTTI_RETURN_IF_ERROR(made.modify(name, value));

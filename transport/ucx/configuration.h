@@ -26,16 +26,19 @@ struct Needed {
   std::string value;
 };
 
-// For this version, with the RDMA devices in `devices_folder` (of sysfs).
-std::vector<Needed> needed_settings(const Version& version, const std::string& devices_folder);
+// For this version, with the RDMA devices in `devices_folder` (of sysfs). `interfaces`: the only ones for IP; none:
+// all.
+std::vector<Needed> needed_settings(const Version& version, const std::string& devices_folder,
+                                    const std::vector<std::string>& interfaces);
 
 // Whether this machine has an RDMA device that is not software.
 bool has_rdma_hardware();
 
 class Configuration {
  public:
-  // `forced`: whatever the environment says; for tests. Errors: unsupported, invalid_argument.
-  static Result<Configuration> read(const Settings& forced);
+  // `interfaces`: as in needed_settings. `forced`: whatever the environment says; for tests. Errors: unsupported,
+  // invalid_argument.
+  static Result<Configuration> read(const std::vector<std::string>& interfaces, const Settings& forced);
   Configuration(Configuration&& other) noexcept : config_(std::exchange(other.config_, nullptr)) {}
   Configuration& operator=(Configuration&&) = delete;
   ~Configuration();

@@ -39,7 +39,7 @@ ucx::Address own_address(int rank, const ucx::Worker& worker) {
 Result<std::unique_ptr<UcxTransport>> UcxTransport::create(const Options& options, Mail& mail) {
   TUTTI_RETURN_IF_ERROR(ucx::load_library());
   const LogScope log;
-  auto worker = ucx::Worker::create(options.world_size, options.settings);
+  auto worker = ucx::Worker::create(options.world_size, options.interfaces, options.settings);
   if (!worker) return worker.status();
   std::unique_ptr<UcxTransport> made(new UcxTransport(options, std::move(*worker), mail));
   TUTTI_RETURN_IF_ERROR(made->listen());

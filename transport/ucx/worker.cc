@@ -18,8 +18,9 @@ Status failed(const char* what, ucs_status_t status) {
 
 }  // namespace
 
-Result<std::unique_ptr<Worker>> Worker::create(int world_size, const Settings& forced) {
-  auto configuration = Configuration::read(forced);
+Result<std::unique_ptr<Worker>> Worker::create(int world_size, const std::vector<std::string>& interfaces,
+                                               const Settings& forced) {
+  auto configuration = Configuration::read(interfaces, forced);
   if (!configuration) return configuration.status();
   std::unique_ptr<Worker> made(new Worker);
   made->copies_anyway_ = !has_rdma_hardware();

@@ -20,7 +20,8 @@ class Worker final : public Registry {
  public:
   // Errors: unsupported (UCX is not there, or finds nothing that it can use), invalid_argument (its settings),
   // out_of_resources.
-  static Result<std::unique_ptr<Worker>> create(int world_size, const Settings& forced);
+  static Result<std::unique_ptr<Worker>> create(int world_size, const std::vector<std::string>& interfaces,
+                                                const Settings& forced);
   ~Worker() override;
 
   ucp_worker_h get() const { return worker_; }
