@@ -103,7 +103,7 @@ std::set<std::string> shared_memory_files() {
 }
 
 #if defined(__SANITIZE_ADDRESS__)
-constexpr int kRandomKills = 40;  // its processes are slow to start
+constexpr int kRandomKills = 20;  // its processes are slow to start
 #else
 constexpr int kRandomKills = 200;
 #endif

@@ -143,8 +143,8 @@ size_t mapping_count() {
   return lines;
 }
 
-// Each world costs ThreadSanitizer half a second.
-#ifdef __SANITIZE_THREAD__
+// Each world costs a sanitizer up to half a second.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr uint64_t kManyWorlds = 20;
 #else
 constexpr uint64_t kManyWorlds = 500;
