@@ -60,6 +60,26 @@ TEST(Letter, OfAnotherKindOrWithMoreLinesThanThereArePortsIsRefused) {
   EXPECT_FALSE(Letter::decode(letter.encode()));
 }
 
+TEST(Letter, WhoseWriterGivesNoBuffersOrTooManyIsRefused) {
+  for (const auto kind : {Letter::Kind::hello, Letter::Kind::welcome})
+    for (const uint32_t credits : {0u, (1u << 16) + 1, UINT32_MAX}) {
+      Letter letter = hello();
+      letter.kind = kind;
+      letter.credits = credits;
+      EXPECT_FALSE(Letter::decode(letter.encode())) << credits;
+    }
+  Letter refusal;
+  refusal.kind = Letter::Kind::refuse;
+  EXPECT_TRUE(Letter::decode(refusal.encode())) << "it gives none";
+}
+
+TEST(Letter, SaysNothingThatATerminalWouldObey) {
+  Letter letter = hello();
+  letter.kind = Letter::Kind::refuse;
+  letter.text = "red \x1b[31m\n\xff";
+  EXPECT_EQ(Letter::decode(letter.encode())->text, "red ?[31m??");
+}
+
 TEST(Letter, TooMuchTextIsCutByTheWriterAndRefusedByTheReader) {
   Letter letter = hello();
   letter.text.assign(5000, 'x');

@@ -4,15 +4,13 @@
 #include <array>
 #include <cstring>
 
+#include "transport/verbs/claims.h"
 #include "transport/verbs/registrar.h"
 
 namespace tutti::internal::verbs {
 namespace {
 
 constexpr uint32_t kMagic = 0x4d435401;  // its last byte is the version
-constexpr uint8_t kLeastMtu = 1;
-constexpr uint8_t kMostMtu = 5;
-constexpr uint32_t kMostCreditsSaid = 1 << 16;
 
 // As they travel: both ends are of the same build and byte order. What they arrive in may be longer.
 struct FlatRequest {
@@ -56,8 +54,6 @@ std::optional<T> take(std::string_view bytes) {
   std::memcpy(&value, bytes.data(), sizeof value);
   return value.magic == kMagic ? std::optional(value) : std::nullopt;
 }
-
-bool is_credible(uint32_t credits) { return credits > 0 && credits <= kMostCreditsSaid; }
 
 }  // namespace
 
@@ -107,11 +103,7 @@ std::optional<CmRejection> CmRejection::decode(std::string_view bytes) {
   if (!found || found->kind < static_cast<uint8_t>(Kind::foreign) || found->kind > static_cast<uint8_t>(Kind::refused))
     return std::nullopt;
   const auto end = std::ranges::find(found->text, '\0');
-  CmRejection result{.kind = static_cast<Kind>(found->kind), .text = std::string(found->text.begin(), end)};
-  // It stands in messages.
-  std::ranges::replace_if(
-      result.text, [](char c) { return c < ' ' || c > '~'; }, '?');
-  return result;
+  return CmRejection{.kind = static_cast<Kind>(found->kind), .text = printable({found->text.begin(), end})};
 }
 
 }  // namespace tutti::internal::verbs

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "transport/verbs/claims.h"
 #include "transport/verbs/registrar.h"
 
 namespace tutti::internal::verbs {
@@ -76,8 +77,10 @@ Result<Letter> Letter::decode(std::string_view bytes) {
   if (head.magic != kMagic || !is_known || head.line_count > kMaxPorts ||
       bytes.size() < head.line_count * sizeof(FlatLine))
     return damaged;
+  const auto kind = static_cast<Kind>(head.kind);
+  if ((kind == Kind::hello || kind == Kind::welcome) && !is_credible(head.credits)) return damaged;
   Letter letter;
-  letter.kind = static_cast<Kind>(head.kind);
+  letter.kind = kind;
   letter.to_nonce = head.to_nonce;
   letter.from_nonce = head.from_nonce;
   letter.credits = head.credits;
@@ -96,7 +99,7 @@ Result<Letter> Letter::decode(std::string_view bytes) {
     letter.lines.push_back(line);
   }
   if (bytes.size() > kMaxTextBytes) return damaged;
-  letter.text = bytes;
+  letter.text = printable(std::string(bytes));
   return letter;
 }
 

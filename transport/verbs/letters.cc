@@ -6,13 +6,11 @@
 #include <utility>
 
 #include "src/base/log.h"
+#include "transport/verbs/claims.h"
 
 namespace tutti::internal::verbs {
 namespace {
 
-// The smallest to the largest that a port can have; the device refuses what it does not know.
-constexpr uint8_t kLeastMtu = 1;
-constexpr uint8_t kMostMtu = 5;
 constexpr uint8_t kHopLimit = 64;
 
 Remote remote_by(const Path& path, uint32_t pair_number, const Port& port, const Settings& settings) {
