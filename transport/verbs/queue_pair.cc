@@ -166,6 +166,15 @@ bool QueuePair::write(const Piece& piece) {
   return true;
 }
 
+bool QueuePair::check() {
+  if (retired_ < checked_ || !has_room()) return true;
+  ibv_send_wr request{};
+  request.opcode = IBV_WR_RDMA_WRITE;
+  if (!post(request, {}, true)) return false;
+  checked_ = posted_;
+  return true;
+}
+
 void QueuePair::received(const Header& header) {
   credits_ += header.credits;
   if (costs_credit(header.kind)) ++owed_;

@@ -77,6 +77,9 @@ class QueuePair {
   // Both false where there is no room or no credit now. Messages that return credits and goodbyes always find a credit.
   bool send(Header header, std::span<const std::byte> body);
   bool write(const Piece& piece);
+  // An empty write, unless the last one is under way: it takes no receive buffer and touches no memory of the peer's,
+  // and ends with an error where nobody is there to acknowledge it. False: the device has refused it.
+  bool check();
   // Room for so many more pieces.
   bool has_room() const { return posted_ - retired_ < kSendDepth - kReservedSends; }
   bool has_credit() const { return credits_ > 0; }
@@ -119,6 +122,7 @@ class QueuePair {
   uint32_t owed_ = 0;
   uint64_t posted_ = 0;
   uint64_t retired_ = 0;
+  uint64_t checked_ = 0;  // of posted_, up to the last check
   uint32_t unsignalled_ = 0;
   int refusal_ = 0;
   std::array<Sent, kSendDepth> sent_;

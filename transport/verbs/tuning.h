@@ -39,6 +39,8 @@ inline constexpr int64_t kRevokeUs = 2'000'000;
 // So long a leaving rank waits for its last messages to arrive.
 inline constexpr int64_t kLingerUs = 2'000'000;
 
+// So often an idle rank asks whether the peers that it waits for are still there.
+inline constexpr int64_t kCheckEveryUs = 1'000'000;
 // An idle rank looks again at the latest after this.
 inline constexpr int kMaxSleepUs = 4000;
 

@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "src/base/clock.h"
 #include "src/base/log.h"
 #include "transport/sleep.h"
 #include "transport/verbs/failure.h"
@@ -338,11 +339,22 @@ bool VerbsTransport::progress() {
   return moved;
 }
 
+void VerbsTransport::check_awaited() {
+  const int64_t now = now_us();
+  if (now - checked_us_ < verbs::kCheckEveryUs) return;
+  checked_us_ = now;
+  for (Peer* peer : connector_.peers())
+    if (state_of(*peer) == PeerState::connected && (receiver_.waits_for(*peer) || outbox_.waits_for(*peer)) &&
+        !peer->main_pair().check())
+      peer->raise_alarm();
+}
+
 size_t VerbsTransport::poll(std::span<Completion> completions) {
   const bool moved = progress();
   // pairs with idle: relaxed, a hint. Arming costs a system call: only for who wants to sleep. What came before it
   // wakes nobody, so only a look after it that finds nothing allows to sleep.
   if (!moved && wake_.load(std::memory_order_relaxed) == Wake::wanted) {
+    check_awaited();
     for (const auto& queues : queues_) queues->arm();
     wake_.store(progress() ? Wake::unwanted : Wake::armed, std::memory_order_relaxed);
   }

@@ -100,6 +100,8 @@ class VerbsTransport final : public Transport {
   bool dispatch(verbs::Peer& peer, const verbs::Header& header, std::span<const std::byte> data);
   // What peers need now and then. `drained`: the devices had nothing more to tell.
   void tend_all(bool drained);
+  // Of the peers that something is expected from, now and then: whoever has sent us all that we know of may be gone.
+  void check_awaited();
   // Whether it must be looked at again.
   bool tend(verbs::Peer& peer, bool drained);
   const verbs::Route* find_route(size_t port, uint32_t pair_number);
@@ -121,6 +123,7 @@ class VerbsTransport final : public Transport {
   verbs::Receiver receiver_;
   verbs::Connector connector_;  // last: its queue pairs go before what they use
   size_t known_peers_ = 0;
+  int64_t checked_us_ = 0;                 // when peers were checked
   std::vector<verbs::Routes> routes_;      // by port
   std::vector<verbs::Peer*> posting_;      // room for those of the request that is being posted
   std::vector<Correspondent*> expecting_;  // likewise
