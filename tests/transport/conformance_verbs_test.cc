@@ -74,6 +74,25 @@ TEST(VerbsCopies, NoneOfALongMessageBetweenWindows) {
   EXPECT_EQ(receiver.moved().received_staged, 0u);
 }
 
+// Rank 1 asks for a connection and is gone before it has read the answer.
+TEST(VerbsConnecting, WhoAsksAndIsGoneBeforeTheAnswerHasFailed) {
+  if (const auto why = cached.why_not()) GTEST_SKIP() << *why;
+  auto transports = cached.make(2);
+  const Status asked = transports[1]->connect(0, transports[0]->address(), Deadline::after_us(50'000));
+  EXPECT_EQ(asked.code(), Code::timeout) << asked.message();
+  for (const PostOffice::Letter& letter : cached.post_office()->take())
+    if (letter.to == 0) transports[0]->deliver(letter.from, letter.text);
+  EXPECT_EQ(cached.post_office()->take().size(), 1u) << "the answer";
+  transports[1].reset();
+  transports[0]->gets_no_letters(1);
+  int word = 0;
+  EXPECT_EQ(transports[0]->post_recv({.channel = 1, .from = {.peer = 1}, .data = &word, .bytes = sizeof word}),
+            Post::failed);
+  const PeerFailure failure = transports[0]->take_failure();
+  EXPECT_EQ(failure.peer, 1);
+  EXPECT_EQ(failure.reason, "it was gone before its connection was complete");
+}
+
 INSTANTIATE_TEST_SUITE_P(Verbs, Conformance, ::testing::Values(&cached, &uncached, &rdmacm), factory_name);
 
 }  // namespace
