@@ -5,6 +5,7 @@
 #include "src/core/context.h"
 #include "src/core/store_mail.h"
 #include "src/core/transports.h"
+#include "transport/verbs/device_filter.h"
 
 namespace tutti::internal {
 namespace {
@@ -35,6 +36,7 @@ Result<std::unique_ptr<Context>> Context::join(const JoinRequest& request) {
   auto overrides = parse_overrides(config->algorithm());
   if (!overrides)
     return Status(Code::invalid_argument, fmt::format("TUTTI_ALGORITHM: {}", overrides.status().message()));
+  TUTTI_RETURN_IF_ERROR(verbs::DeviceFilter::parse(config->ib_devices()).status());
   auto machine = find_machine(*config);
   if (!machine) return machine.status();
   const Deadline deadline = Deadline::after_us(config->join_timeout_us());

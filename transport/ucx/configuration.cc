@@ -14,7 +14,9 @@
 namespace tutti::internal::ucx {
 namespace {
 
-constexpr const char* kRdmaDevices = "/sys/class/infiniband";
+constexpr const char* kClasses = "/sys/class";
+
+std::string rdma_devices(const std::string& classes) { return classes + "/infiniband"; }
 
 // An RDMA device that is software on a network interface names that interface, and has no hardware behind it.
 bool is_emulated(const std::filesystem::path& device) {
@@ -43,6 +45,12 @@ bool all_are_emulated(const std::string& folder) {
   return devices.any && !devices.hardware;
 }
 
+// Without one UCX has no TCP, and warns of settings for it.
+bool has_interface(const std::string& classes) {
+  std::error_code error;
+  return std::filesystem::directory_iterator(classes + "/net", error) != std::filesystem::directory_iterator();
+}
+
 // "mlx5_0:1", as UCX names them.
 std::vector<std::string> ports_in(const std::string& folder) {
   std::error_code error;
@@ -61,23 +69,24 @@ bool loses_packets_on_soft_roce(const Version& version) {
 
 }  // namespace
 
-std::vector<Needed> needed_settings(const Version& version, const std::string& devices_folder,
+std::vector<Needed> needed_settings(const Version& version, const std::string& classes,
                                     const std::vector<std::string>& interfaces) {
   std::vector<Needed> settings;
   // Over shared memory nothing but asking tells that a peer is dead.
   settings.push_back({"UCX_KEEPALIVE_INTERVAL", "KEEPALIVE_INTERVAL", "1s"});
-  settings.push_back({"UCX_TCP_RX_SEG_SIZE", "RX_SEG_SIZE", kTcpSegment});
-  if (loses_packets_on_soft_roce(version) && all_are_emulated(devices_folder))
+  if (loses_packets_on_soft_roce(version) && all_are_emulated(rdma_devices(classes)))
     settings.push_back({"UCX_IB_GID_INDEX", "GID_INDEX", "0"});
+  if (!has_interface(classes)) return settings;
+  settings.push_back({"UCX_TCP_RX_SEG_SIZE", "RX_SEG_SIZE", kTcpSegment});
   if (!interfaces.empty()) {
-    std::vector<std::string> devices = ports_in(devices_folder);
+    std::vector<std::string> devices = ports_in(rdma_devices(classes));
     devices.insert(devices.begin(), interfaces.begin(), interfaces.end());
     settings.push_back({"UCX_NET_DEVICES", "NET_DEVICES", fmt::format("{}", fmt::join(devices, ","))});
   }
   return settings;
 }
 
-bool has_rdma_hardware() { return devices_in(kRdmaDevices).hardware; }
+bool has_rdma_hardware() { return devices_in(rdma_devices(kClasses)).hardware; }
 
 Configuration::~Configuration() {
   if (config_ != nullptr) library().ucp_config_release(config_);
@@ -91,7 +100,7 @@ Result<Configuration> Configuration::read(const std::vector<std::string>& interf
   Version version;
   unsigned release = 0;
   library().ucp_get_version(&version.major, &version.minor, &release);
-  for (const auto& [variable, name, value] : needed_settings(version, kRdmaDevices, interfaces)) {
+  for (const auto& [variable, name, value] : needed_settings(version, kClasses, interfaces)) {
     if (is_in_environment(variable)) continue;
     log_debug("UCX {}.{}.{}: {} is set to {}", version.major, version.minor, release, name, value);
     TUTTI_RETURN_IF_ERROR(made.modify(name, value));

@@ -26,9 +26,8 @@ struct Needed {
   std::string value;
 };
 
-// For this version, with the RDMA devices in `devices_folder` (of sysfs). `interfaces`: the only ones for IP; none:
-// all.
-std::vector<Needed> needed_settings(const Version& version, const std::string& devices_folder,
+// For this version, with the devices that `classes` (/sys/class) shows. `interfaces`: the only ones for IP; none: all.
+std::vector<Needed> needed_settings(const Version& version, const std::string& classes,
                                     const std::vector<std::string>& interfaces);
 
 // Whether this machine has an RDMA device that is not software.

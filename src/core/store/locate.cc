@@ -43,9 +43,11 @@ void keep_chosen(StorePlace& place, const Rendezvous& rendezvous) {
       others += (others.empty() ? "" : ", ") + address.host();
   }
   place.addresses = std::move(kept);
-  if (place.addresses.empty())
-    place.unknown_because = fmt::format("no interface of TUTTI_INTERFACE={} leads to {} ({})",
-                                        rendezvous.interfaces.text(), rendezvous.text(), others);
+  if (!place.addresses.empty()) return;
+  place.unknown_because = fmt::format("no interface of TUTTI_INTERFACE={} leads to {} ({})",
+                                      rendezvous.interfaces.text(), rendezvous.text(), others);
+  // A way may appear; an interface that nobody has is a wrong setting.
+  place.error = chosen_interfaces(rendezvous.interfaces).status();
 }
 
 StorePlace by_name(const Rendezvous& rendezvous) {
