@@ -113,6 +113,7 @@ TEST(Misuse, JoiningWithBadSettingsIsRefusedAtOnce) {
   refused_with({"TUTTI_TIMEOUT=-1"}, "TUTTI_TIMEOUT");
   refused_with({"TUTTI_ALGORITHM=all_reduce:rong"}, "ring");
   refused_with({"TUTTI_ALGORITHM=all_reduz:ring"}, "all_reduce");
+  refused_with({"TUTTI_IB_DEVICES=mlx5_0,,mlx5_1"}, "a name is missing");
   refused_with({"TUTTI_TIMEOTU=3"}, "TUTTI_TIMEOUT");
   refused_with({"WORLD_SIZE=4x"}, "WORLD_SIZE");
   refused_with({"WORLD_SIZE=0"}, "WORLD_SIZE");
