@@ -87,13 +87,13 @@ TEST(StoreProcesses, SignalsWithoutRestartDisturbNothing) {
   for (int rank = 0; rank < 3; ++rank) expect_exit(job, rank, 0);
 }
 
-// The same port, with rank 0 killed in every fifth run: the next one works at once and is never mistaken.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr int kRuns = 10;  // its processes are slow to start
 #else
 constexpr int kRuns = 40;
 #endif
 
+// The same port, with rank 0 killed in every fifth run: the next one works at once and is never mistaken.
 TEST(StoreProcesses, RunsFollowEachOtherOnOnePortThoughRank0IsKilled) {
   const std::string port = "MASTER_PORT=" + std::to_string(free_port());
   for (int run = 0; run < kRuns; ++run) {

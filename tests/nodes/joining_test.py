@@ -8,7 +8,7 @@ import unittest
 
 from run_lab import check, lab, main
 
-MISMATCH = 7  # of tutti.h: the worker ends with the number of its error
+TIMEOUT, MISMATCH = 5, 7  # of tutti.h: the worker ends with the number of its error
 # The file is a mount: it can be written, not replaced.
 FORGET = 'forget() { hosts=$(sed "/$1/d" /etc/hosts); echo "$hosts" >/etc/hosts; }; '
 WORKER = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else ""
@@ -111,6 +111,10 @@ class JoiningTest(Joined):
         for rank in range(2):
             self.assertRegex(run.lines(rank)[-1], r"TUTTI_INTERFACE=nope0 leaves no interface of this machine; it has "
                              rf"lo \(127.0.0.1, ::1\), eth0 \(10.78.0.{rank + 1}, fd78::{rank + 1}, fe80")
+
+    def test_interfaces_that_do_not_lead_there(self):
+        run = self.join("TUTTI_JOIN_TIMEOUT=3 TUTTI_INTERFACE=lo exec $1 once", ranks="1,1", status=TIMEOUT)
+        self.assertIn("no interface of TUTTI_INTERFACE=lo leads to node0:29500", run.lines(1)[-1])
 
     def test_ports(self):
         """The first free one of the range; none free is an error that says so."""

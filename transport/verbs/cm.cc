@@ -225,9 +225,8 @@ CmRejection Cm::check(const CmRequest& request, int port, const rdma_cm_id& id) 
   if (request.to_nonce != connections_.own().nonce || !connections_.is_rank(request.rank) || request.rank == own_rank)
     return {Why::foreign, "the transport that is asked for is not here: it has ended, or is of another job"};
   if (const Peer* const known = connections_.peer(request.rank))
-    return known->state.load(std::memory_order_relaxed) == PeerState::failed  // the state alone matters
-               ? CmRejection{Why::refused, "the connection is closed"}
-               : CmRejection{Why::crossed, "it is connected"};
+    return state_of(*known) == PeerState::failed ? CmRejection{Why::refused, "the connection is closed"}
+                                                 : CmRejection{Why::crossed, "it is connected"};
   if (connections_.attempt(request.rank).stage == Stage::asking && own_rank < request.rank)
     return {Why::crossed, "both ends ask, and the lower rank goes on"};
   const Port& asked = connections_.queues(port).port();

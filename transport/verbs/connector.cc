@@ -27,8 +27,8 @@ Status Connector::connect(int rank, std::string_view address, Deadline deadline)
   Attempt& attempt = connections_.attempt(rank);
   for (;;) {
     const Peer* const known = peer(rank);
-    // The state alone matters. What a peer sent before it left in order may still be taken.
-    const PeerState state = known ? known->state.load(std::memory_order_relaxed) : PeerState::accepting;
+    // What a peer sent before it left in order may still be taken.
+    const PeerState state = known ? state_of(*known) : PeerState::accepting;
     if (state == PeerState::failed)
       return Status::peer_failed(rank, fmt::format("the connection to rank {} is closed", rank));
     if (state != PeerState::accepting) return {};

@@ -82,7 +82,7 @@ void Letters::end(int rank) {
     Peer* const known = connections_.peer(rank);
     Attempt& attempt = connections_.attempt(rank);
     if (known != nullptr) {
-      if (known->state.load(std::memory_order_relaxed) == PeerState::accepting)  // the state alone matters
+      if (state_of(*known) == PeerState::accepting)
         connections_.fail(*known, "it was gone before its connection was complete");
     } else {
       attempt = {};

@@ -221,8 +221,7 @@ void Outbox::end_if_over(Write& write) {
   if (write.outstanding > 0 || (!is_posted && !write.given_up)) return;
   Send& send = *write.send;
   Peer& peer = *write.peer;
-  const bool is_written =
-      is_posted && peer.state.load(std::memory_order_relaxed) != PeerState::failed;  // the state alone
+  const bool is_written = is_posted && state_of(peer) != PeerState::failed;
   const uint32_t immediate = write.grant.immediate;
   const uint64_t bytes = write.grant.bytes;
   writes_.erase(write);

@@ -95,4 +95,7 @@ class Peer : public Correspondent {
   std::atomic<bool> closed_{false};
 };
 
+// Relaxed: the state alone matters. What else belongs to a peer is published with the peer itself.
+inline PeerState state_of(const Peer& peer) { return peer.state.load(std::memory_order_relaxed); }
+
 }  // namespace tutti::internal::verbs

@@ -100,7 +100,7 @@ class VerbsTransport final : public Transport {
   bool dispatch(verbs::Peer& peer, const verbs::Header& header, std::span<const std::byte> data);
   // What peers need now and then. `drained`: the devices had nothing more to tell.
   void tend_all(bool drained);
-  // Of the peers that something is expected from, now and then: whoever has sent us all that we know of may be gone.
+  // Now and then, of peers that something is expected from: who has acknowledged all that we sent may be gone since.
   void check_awaited();
   // Whether it must be looked at again.
   bool tend(verbs::Peer& peer, bool drained);
