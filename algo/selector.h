@@ -27,13 +27,12 @@ inline constexpr CostParameters kRdma{.alpha_us = 2,
                                       .gamma_us_per_byte = 1.0 / 20e3,
                                       .port_us_per_byte = 1.0 / 12e3};
 
-// Ranks behind devices that processors emulate: what a byte costs counts, packet by packet, on both sides; messages to
-// several overlap. A guess, but for the port: broadcast of 256 KiB to 4 ranks took half the time of a tree by linear.
+// Ranks behind devices that processors emulate: what a byte costs counts, packet by packet, on both sides.
 inline constexpr CostParameters kSoftwareRdma{.alpha_us = 20,
                                               .gap_us = 10,
                                               .beta_us_per_byte = 1.0 / 40,
                                               .gamma_us_per_byte = 1.0 / 1e3,
-                                              .port_us_per_byte = 1.0 / 100};
+                                              .port_us_per_byte = 1.0 / 40};
 
 // Ranks behind TCP, as UCX uses it where there is no RDMA: system calls on both sides, and a copy on each; to
 // combine instead of copying costs next to nothing. Fitted to tutti-perf over two nodes of tests/nodes/lab.
