@@ -36,7 +36,7 @@ void expect_all_others(Job& job, int gone, tutti_status status, const std::strin
 
 TEST(Failure, KilledInTheMiddleOfALargeAllReduce) {
   for (int victim : {2, 0}) {
-    Job job(4, kWorker, {"loop", "all_reduce", std::to_string(64 << 20)});
+    Job job(4, kWorker, {"loop", "all_reduce", std::to_string(16 << 20)});
     wait_until_started(job);
     job.mark();
     job.signal(victim, SIGKILL);
@@ -49,7 +49,7 @@ TEST(Failure, StoppedRankIsATimeoutThatNamesIt) {
   wait_until_started(job);
   job.mark();
   job.signal(1, SIGSTOP);
-  expect_all_others(job, 1, TUTTI_TIMEOUT, "waits for rank 1", Seconds(3));
+  expect_all_others(job, 1, TUTTI_TIMEOUT, "waits for rank 1", Seconds(5));
   job.signal(1, SIGCONT);  // the woken rank learns that the others have given up
   const auto woken = job.wait(1, Seconds(20));
   ASSERT_TRUE(woken) << job.output(1);

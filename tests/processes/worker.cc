@@ -43,6 +43,8 @@ struct Rank {
 [[noreturn]] void end_with(tutti_status status) {
   std::printf("status %s rank %d: %s\n", tutti_status_name(status), tutti_last_failed_rank(), tutti_last_error());
   std::fflush(stdout);
+  // To a rank whose own time is not over yet, the end of this one would be the failure.
+  if (status == TUTTI_TIMEOUT) sleep(2);
   _exit(static_cast<int>(status));
 }
 
