@@ -93,6 +93,7 @@ Status Offering::compare_routes(Session& session, Deadline deadline) {
 
 Status Offering::try_packets(Session& session, std::vector<int> node_of, Deadline deadline) {
   node_of_ = std::move(node_of);
+  const int64_t begun_us = now_us();
   const auto prober = transport_ ? transport_->take_prober() : nullptr;
   const auto all = delegates(node_of_, [this](int one, int other) { return is_joined(one, other); });
   if (all.empty()) return {};
@@ -118,6 +119,9 @@ Status Offering::try_packets(Session& session, std::vector<int> node_of, Deadlin
     if (!heard) return heard.status();
   }
   for (const Delegates& two : all) conclude(two, *heard, session.rank());
+  if (!peers.empty())
+    log_info("{}: packets to and from {} ranks were tried within {:.1f} ms", name(carrier_), peers.size(),
+             static_cast<double>(now_us() - begun_us) / 1e3);
   return {};
 }
 
