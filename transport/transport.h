@@ -19,6 +19,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,6 +28,7 @@
 #include "src/base/clock.h"
 #include "src/base/kernel.h"
 #include "src/base/status.h"
+#include "transport/prober.h"
 
 namespace tutti::internal {
 
@@ -132,6 +134,10 @@ class Transport {
 
   // Whether the peer really answers there, at the cost of a connection: of addresses that look alike only one does.
   virtual Status answers(std::string_view peer_address, Deadline deadline) const = 0;
+
+  // What tries whether packets come through to peers, where this transport can: asked for once, and gone before the
+  // transport is.
+  virtual std::unique_ptr<Prober> take_prober() { return nullptr; }
 
   // Makes the peer ready for post_*, blocking until `deadline` at most. Idempotent. Both ends may do it at once.
   // Errors: peer_failed, timeout, unsupported, out_of_resources.

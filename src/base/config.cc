@@ -156,7 +156,7 @@ std::string allowed_instead(const Entry& entry, std::string_view text) {
     case Type::port: return within(1, 65535);
     case Type::ports: return parse_ports(text) ? "" : "two ports from 1 to 65535, the smaller first, as in 20000-20010";
     case Type::number: return within(entry.allowed.least, entry.allowed.most);
-    case Type::seconds: return parse_seconds(text) ? "" : "a number of seconds from 0 on, as in 1.5, or none";
+    case Type::seconds: return parse_seconds(text).value_or(0) > 0 ? "" : "a number of seconds above 0, as in 1.5, or none";
     case Type::level:
     case Type::word: return is_one_of(lower(text), entry.allowed.words) ? "" : listed(entry.allowed.words);
     case Type::words: {

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 
+#include "src/base/log.h"
 #include "src/core/ib_settings.h"
 #include "src/core/store/interfaces.h"
 #include "topology/locality.h"
 #include "transport/shm/shm_transport.h"
+#include "transport/ucx/configuration.h"
 #include "transport/ucx/ucx_transport.h"
 #include "transport/verbs/verbs_transport.h"
 
@@ -90,12 +92,82 @@ Status Offering::compare_routes(Session& session, Deadline deadline) {
   return {};
 }
 
+Status Offering::try_packets(Session& session, std::vector<int> node_of, Deadline deadline) {
+  node_of_ = std::move(node_of);
+  const int64_t begun_us = now_us();
+  const auto prober = transport_ ? transport_->take_prober() : nullptr;
+  const auto all = delegates(node_of_, [this](int one, int other) { return is_joined(one, other); });
+  if (all.empty()) return {};
+  std::vector<Prober::Peer> peers;
+  for (const auto& [lower, upper] : all) {
+    if (lower != session.rank() && upper != session.rank()) continue;
+    const int peer = lower == session.rank() ? upper : lower;
+    peers.push_back({peer, addresses_[static_cast<size_t>(peer)]});
+  }
+  const auto by_rank = [&](std::vector<Hearing> heard) {
+    Hearings hearings;
+    for (size_t i = 0; i < heard.size(); ++i) hearings[peers[i].rank] = std::move(heard[i]);
+    return hearings;
+  };
+  Hearings own;
+  if (prober && !peers.empty()) own = by_rank(prober->probe(peers, deadline));
+  auto heard = tell(session, "packets", own, deadline);
+  if (!heard) return heard.status();
+  // A rank may have begun after another had given up. Now all have sent: what comes through is there.
+  if (std::ranges::any_of(*heard, misses_any)) {
+    if (prober && !peers.empty()) own = by_rank(prober->listen());
+    heard = tell(session, "late packets", own, deadline);
+    if (!heard) return heard.status();
+  }
+  for (const Delegates& two : all) conclude(two, *heard, session.rank());
+  if (!peers.empty())
+    log_info("{}: packets to and from {} ranks were tried within {:.1f} ms", name(carrier_), peers.size(),
+             static_cast<double>(now_us() - begun_us) / 1e3);
+  return {};
+}
+
+// What every rank has heard, by rank.
+Result<std::vector<Hearings>> Offering::tell(Session& session, std::string_view key, const Hearings& own,
+                                             Deadline deadline) {
+  auto texts = session.exchange(fmt::format("{} {}", name(carrier_), key), encode(own), deadline);
+  if (!texts) return texts.status();
+  std::vector<Hearings> heard;
+  for (const std::string& text : *texts) {
+    auto hearings = decode_hearings(text);
+    if (!hearings)
+      return Status(Code::mismatch,
+                    fmt::format("what rank {} says of packets is {}", heard.size(), hearings.status().message()));
+    heard.push_back(std::move(*hearings));
+  }
+  return heard;
+}
+
+void Offering::conclude(const Delegates& two, const std::vector<Hearings>& heard, int own) {
+  const auto hearing = [&](int rank, int of) {
+    const Hearings& all = heard[static_cast<size_t>(rank)];
+    const auto found = all.find(of);
+    return found == all.end() ? Hearing{} : found->second;
+  };
+  const Trial trial = trial_of(hearing(two.lower, two.upper), hearing(two.upper, two.lower));
+  if (!trial.why.empty()) (trial.is_broken ? broken_ : doubtful_)[nodes(two.lower, two.upper)] = trial.why;
+  if (!trial.silent.empty() && two.lower == own)
+    log_warn("{} to rank {} is used, though not all of its paths work: {}", name(carrier_), two.upper, trial.silent);
+}
+
 std::string Offering::why_not(int one, int other) const {
   for (const int rank : {one, other})
     if (!at(rank).is_usable) return fmt::format("rank {} has none: {}", rank, at(rank).why_not);
   for (const auto& [from, to] : {std::pair(one, other), std::pair(other, one)})
     if (!finds_route(from, to)) return fmt::format("rank {} finds no route: {}", from, at(from).obstacle);
-  return "";
+  if (broken_.empty()) return "";
+  const auto broken = broken_.find(nodes(one, other));
+  return broken == broken_.end() ? "" : broken->second;
+}
+
+std::string Offering::doubt(int one, int other) const {
+  if (doubtful_.empty()) return "";
+  const auto doubtful = doubtful_.find(nodes(one, other));
+  return doubtful == doubtful_.end() ? "" : doubtful->second;
 }
 
 MadeVerbs make_verbs(const Session& session, const Config& config, const Machine& machine, Mail& mail,
@@ -113,9 +185,11 @@ MadeVerbs make_verbs(const Session& session, const Config& config, const Machine
 }
 
 Result<std::unique_ptr<Transport>> make_ucx(const Session& session, const Config& config, const Machine& machine,
-                                            Mail& mail, const RankPlace& own) {
-  UcxTransport::Options options{
-      .rank = session.rank(), .world_size = session.size(), .numa_node = numa_node_of(machine, own)};
+                                            Mail& mail, const RankPlace& own, bool avoids_rdma) {
+  UcxTransport::Options options{.rank = session.rank(),
+                                .world_size = session.size(),
+                                .numa_node = numa_node_of(machine, own),
+                                .settings = avoids_rdma ? ucx::without_rdma() : ucx::Settings{}};
   auto choice = InterfaceChoice::parse(config.interfaces());
   if (!choice) return choice.status();
   if (!choice->is_all()) {

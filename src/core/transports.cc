@@ -29,9 +29,15 @@ class Choosing {
       MadeVerbs made = make_verbs(session_, config_, machine_, mail_, place());
       TUTTI_RETURN_IF_ERROR(offer(Carrier::verbs, std::move(made.transport), made.is_software));
       TUTTI_RETURN_IF_ERROR(offering(Carrier::verbs)->compare_routes(session_, deadline_));
+      TUTTI_RETURN_IF_ERROR(offering(Carrier::verbs)->try_packets(session_, nodes(), deadline_));
     }
-    if (allows(Carrier::ucx) && first_unconnected())
-      TUTTI_RETURN_IF_ERROR(offer(Carrier::ucx, make_ucx(session_, config_, machine_, mail_, place()), false));
+    if (allows(Carrier::ucx) && first_unconnected()) {
+      // What stops the packets of verbs would stop those of UCX on the same devices.
+      const auto& verbs = offering(Carrier::verbs);
+      const bool avoids_rdma = verbs && verbs->has_broken_ways();
+      TUTTI_RETURN_IF_ERROR(
+          offer(Carrier::ucx, make_ucx(session_, config_, machine_, mail_, place(), avoids_rdma), false));
+    }
     if (const auto pair = first_unconnected())
       return Status(Code::unsupported,
                     fmt::format("ranks {} ({}) and {} ({}) cannot exchange messages: {}", pair->one, host(pair->one),
@@ -68,6 +74,11 @@ class Choosing {
   std::optional<Offering>& offering(Carrier carrier) { return offerings_[static_cast<size_t>(carrier)]; }
   const std::optional<Offering>& offering(Carrier carrier) const { return offerings_[static_cast<size_t>(carrier)]; }
   const RankPlace& place() const { return places_[static_cast<size_t>(session_.rank())]; }
+  std::vector<int> nodes() const {
+    std::vector<int> result;
+    for (const RankPlace& place : places_) result.push_back(place.node);
+    return result;
+  }
   int node(int rank) const { return places_[static_cast<size_t>(rank)].node; }
   const std::string& host(int rank) const { return places_[static_cast<size_t>(rank)].host; }
 
@@ -105,6 +116,14 @@ class Choosing {
     return fmt::format("{}", fmt::join(texts, "; "));
   }
 
+  // Of the carrier of messages to `peer`: why not one before it, and what is not known of it.
+  std::string remarks(int peer, Carrier carrier) const {
+    const std::string before = obstacles(session_.rank(), peer, carrier);
+    const std::string doubt = offering(carrier)->doubt(session_.rank(), peer);
+    if (doubt.empty()) return before;
+    return fmt::format("{}{}{}: {}", before, before.empty() ? "" : "; ", name(carrier), doubt);
+  }
+
   Carriage carriage(bool same_node) const {
     Carriage slowest;
     for (int one = 0; one < session_.size(); ++one)
@@ -133,7 +152,7 @@ class Choosing {
         if (peer == session_.rank() || carrier_between(session_.rank(), peer) != carrier) continue;
         const auto index = static_cast<size_t>(peer);
         way_of[index] = static_cast<int>(transports.size());
-        world.ways[index] = {carrier, obstacles(session_.rank(), peer, carrier)};
+        world.ways[index] = {carrier, remarks(peer, carrier)};
         world.addresses[index] = offering(carrier)->addresses()[index];
         is_used = true;
       }

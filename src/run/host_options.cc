@@ -57,18 +57,22 @@ void add_host_options(CLI::App& app, HostOptions& given, RunOptions& options) {
       ->group(kGroup);
 }
 
-Status take_host_options(const HostOptions& given, RunOptions& options) {
-  if (!given.hosts.empty() || !given.hostfile.empty()) {
-    auto hosts = given.hosts.empty() ? read_hostfile(given.hostfile) : parse_hosts(given.hosts);
+Status take_host_options(const CLI::App& app, const HostOptions& given, RunOptions& options) {
+  if (given.hosts || given.hostfile) {
+    auto hosts = given.hosts ? parse_hosts(*given.hosts) : read_hostfile(*given.hostfile);
     if (!hosts)
       return Status(Code::invalid_argument,
-                    fmt::format("{}: {}", given.hosts.empty() ? "--hostfile" : "--hosts", hosts.status().message()));
+                    fmt::format("{}: {}", given.hosts ? "--hosts" : "--hostfile", hosts.status().message()));
     options.hosts = std::move(*hosts);
     const int slots = count_slots(options.hosts);
     if (options.ranks > slots)
       return Status(Code::invalid_argument,
                     fmt::format("-n {}: the hosts have {} ranks together", options.ranks, slots));
     if (options.ranks == 0) options.ranks = slots;
+  } else {
+    for (const char* option : {"--ssh", "--ssh-port", "--remote-path", "--host-timeout"})
+      if (app.count(option) > 0)
+        return Status(Code::invalid_argument, fmt::format("{} is of no use without --hosts or --hostfile", option));
   }
   if (options.ranks == 0) return Status(Code::invalid_argument, "how many ranks? -n, --hosts or --hostfile says it");
   auto ssh = split_words(given.ssh);

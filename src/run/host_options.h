@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 
 #include "src/base/status.h"
@@ -10,14 +11,14 @@
 namespace tutti::internal {
 
 struct HostOptions {
-  std::string hosts;
-  std::string hostfile;
+  std::optional<std::string> hosts;
+  std::optional<std::string> hostfile;
   std::string ssh = "ssh";
   std::string host_timeout = "30";
 };
 
 void add_host_options(CLI::App& app, HostOptions& given, RunOptions& options);
 // After parsing: fills in the hosts, and the number of ranks where it was not given. Errors: invalid_argument.
-Status take_host_options(const HostOptions& given, RunOptions& options);
+Status take_host_options(const CLI::App& app, const HostOptions& given, RunOptions& options);
 
 }  // namespace tutti::internal

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <climits>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -48,7 +49,7 @@ Result<HostSlots> parse_host_slots(std::string_view text) {
   }
   auto parsed = parse_host(host);
   // ssh would take it for an option.
-  if (!parsed || text.starts_with('-') || parsed->starts_with('-'))
+  if (!parsed || user == "@" || text.starts_with('-') || parsed->starts_with('-'))
     return bad(text, "names no host: it must be a name, an IPv4 address, or an IPv6 address in [ ]");
   result.host = std::string(user) + *parsed;
   return result;
@@ -81,7 +82,8 @@ Result<HostSlots> parse_line(const std::vector<std::string>& words) {
   constexpr std::string_view kSlots = "slots=";
   auto host = parse_host_slots(words[0]);
   if (!host || words.size() == 1) return host;
-  if (words.size() > 2 || !words[1].starts_with(kSlots)) return bad(words[1], "is nothing that may follow a host");
+  const size_t known = words[1].starts_with(kSlots) ? 2 : 1;
+  if (words.size() > known) return bad(words[known], "is nothing that may follow a host");
   if (words[0].ends_with(fmt::format(":{}", host->slots))) return bad(words[0], "gives its number of ranks already");
   auto slots = parse_slots(std::string_view(words[1]).substr(kSlots.size()));
   TUTTI_RETURN_IF_ERROR(slots.status());
@@ -106,6 +108,8 @@ Result<std::vector<HostSlots>> parse_hosts(std::string_view text) {
 }
 
 Result<std::vector<HostSlots>> read_hostfile(const std::string& path) {
+  if (std::filesystem::is_directory(path))
+    return Status(Code::invalid_argument, fmt::format("'{}' is a directory", path));
   std::ifstream file(path);
   std::ostringstream text;
   if (file) text << file.rdbuf();

@@ -121,7 +121,7 @@ std::optional<int> parse_options(int argc, char** argv, RunOptions& options) {
     say_usage_error("no program was given");
     return kExitUsage;
   }
-  if (const Status status = take_host_options(host_options, options); !status.ok()) {
+  if (const Status status = take_host_options(app, host_options, options); !status.ok()) {
     say_usage_error(status.message());
     return kExitUsage;
   }

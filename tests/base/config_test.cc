@@ -135,7 +135,7 @@ TEST_F(ConfigTest, RefusesBadValuesOfEachTypeByNameAndWithWhatIsAllowed) {
             "TUTTI_CHECK (setting) is 'maybe': it must be 1 or 0, true or false, yes or no");
   EXPECT_EQ(refusal({"TUTTI_LOG=loud"}), "TUTTI_LOG (setting) is 'loud': it must be debug, info, warn, error or off");
   EXPECT_EQ(refusal({"TUTTI_TIMEOUT=soon"}),
-            "TUTTI_TIMEOUT (setting) is 'soon': it must be a number of seconds from 0 on, as in 1.5, or none");
+            "TUTTI_TIMEOUT (setting) is 'soon': it must be a number of seconds above 0, as in 1.5, or none");
   environment.set("SLURM_NTASKS", "0");
   EXPECT_THAT(refusal(), HasSubstr("WORLD_SIZE (environment SLURM_NTASKS) is '0'"));
 }

@@ -37,7 +37,7 @@ TEST(Hosts, AreReadFromAList) {
 
 TEST(Hosts, ThatAreNoneAreRefusedByName) {
   for (const std::string bad : {"", ",a", "a,", "a:", "a:0", "a:-1", "a:4x", "a:5000", "fd00::1", "[a]", "a b",
-                                "-oProxy=x", "a:1:2", "me@-x", "@", "a@"})
+                                "-oProxy=x", "a:1:2", "me@-x", "@", "a@", "@a"})
     EXPECT_EQ(parse_hosts(bad).status().code(), Code::invalid_argument) << bad;
   EXPECT_EQ(parse_hosts("a,b:x").status().message(),
             "'x' is no number of ranks: it must be a whole number from 1 to 4096");
@@ -53,10 +53,12 @@ TEST(Hosts, AreReadFromAFile) {
             std::string("f, line 3: 'x' is no number of ranks: it must be a whole number from 1 to 4096") + kForms);
   EXPECT_EQ(parse_hostfile("f", "a max_slots=2").status().message(),
             std::string("f, line 1: 'max_slots=2' is nothing that may follow a host") + kForms);
+  EXPECT_EQ(parse_hostfile("f", "a slots=1 max_slots=2").status().message(),
+            std::string("f, line 1: 'max_slots=2' is nothing that may follow a host") + kForms);
   for (const char* bad : {"a:2 slots=2", "a slots=2 b", "a slots=", "a slots = 2", ":2", "# nothing\n"})
     EXPECT_EQ(parse_hostfile("f", bad).status().code(), Code::invalid_argument) << bad;
   EXPECT_THAT(read_hostfile("/nowhere/hosts").status().message(), HasSubstr("'/nowhere/hosts': No such file"));
-  EXPECT_FALSE(read_hostfile("/").ok());
+  EXPECT_EQ(read_hostfile("/").status().message(), "'/' is a directory");
 }
 
 TEST(Hosts, AreFilledOneAfterTheOther) {

@@ -24,7 +24,10 @@ Address own_address() {
   address.rank = 0;
   address.ports = {
       {.name = "e:1", .mtu = 3, .gids = {gid(3, true, 120, ipv4), gid(2, false, 120, ipv4), gid(1, true, 64, link)}},
-      {.name = "f:1", .mtu = 5, .gids = {gid(0, true, 61, global), gid(4, false, 0, global), gid(5, false, 64, link)}},
+      {.name = "f:1",
+       .mtu = 5,
+       .gids = {gid(0, true, 61, global), gid(4, false, 0, global), gid(5, false, 64, link)},
+       .ping_pair = 17},
       {.name = "i:1", .is_infiniband = true, .lid = 1, .mtu = 5, .gids = {gid(0, false, 64, link)}},
       {.name = "j:1",
        .is_infiniband = true,
@@ -67,6 +70,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
   tutti::internal::verbs::run(text);
   // Behind the first checks, too.
-  tutti::internal::verbs::run("TVA\x02" + text);
+  tutti::internal::verbs::run("TVA\x03" + text);
   return 0;
 }

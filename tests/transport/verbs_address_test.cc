@@ -46,11 +46,13 @@ Address address(int rank, std::vector<PortAddress> ports) {
 }
 
 Address example() {
-  return {.rank = 3,
-          .nonce = 0x0123456789abcdef,
-          .ports = {ethernet("mlx5_0:1", {gid(3, "::ffff:10.0.0.1", 120), gid(2, "::ffff:10.0.0.1", 120, Kind::v1),
-                                          gid(0, "fe80::1", 64)}),
-                    listening(infiniband("mlx5_1:2", 0xfedc, "fe80::2:3"), "2001:db8::7")}};
+  Address address{.rank = 3,
+                  .nonce = 0x0123456789abcdef,
+                  .ports = {ethernet("mlx5_0:1", {gid(3, "::ffff:10.0.0.1", 120),
+                                                  gid(2, "::ffff:10.0.0.1", 120, Kind::v1), gid(0, "fe80::1", 64)}),
+                            listening(infiniband("mlx5_1:2", 0xfedc, "fe80::2:3"), "2001:db8::7")}};
+  address.ports[0].ping_pair = kMostPairNumber;
+  return address;
 }
 
 // "own port>peer port own gid>peer gid", or the reason.
@@ -92,6 +94,8 @@ TEST(VerbsAddress, GoesThroughTheStoreAndGivesThePathOfTwoRanks) {
 TEST(VerbsAddress, SaysWhatAGidIs) {
   EXPECT_EQ(to_string(gid(0, "::ffff:10.0.0.1", 0)), "::ffff:10.0.0.1");
   EXPECT_EQ(to_string(gid(0, "fe80::1", 0)), "fe80::1");
+  EXPECT_EQ(short_text(gid(0, "::ffff:10.0.0.1", 0).raw), "10.0.0.1");
+  EXPECT_EQ(short_text(gid(0, "fe80::1", 0).raw), "fe80::1");
   EXPECT_TRUE(gid(0, "::ffff:10.0.0.1", 0).is_ipv4());
   EXPECT_FALSE(gid(0, "::10.0.0.1", 0).is_ipv4());
   EXPECT_FALSE(gid(0, "1::ffff:10.0.0.1", 0).is_ipv4());
@@ -131,7 +135,7 @@ TEST(VerbsAddress, RefusesWhatIsCutOrTooLong) {
 TEST(VerbsAddress, RefusesEachFieldOutOfItsBounds) {
   constexpr size_t kPort = 18;              // after magic, version, rank, nonce, through_rdmacm, count
   constexpr size_t kAfterName = kPort + 9;  // "mlx5_0:1"
-  constexpr size_t kGid = kAfterName + 5;
+  constexpr size_t kGid = kAfterName + 9;
   const size_t end = example().encode().size();  // of the second port's listener
   const auto refusal = [](size_t at, int value) {
     std::string text = example().encode();
@@ -140,7 +144,7 @@ TEST(VerbsAddress, RefusesEachFieldOutOfItsBounds) {
     return decoded.ok() ? "accepted" : decoded.status().message();
   };
   EXPECT_THAT(refusal(0, 'X'), HasSubstr("no address of the verbs transport"));
-  EXPECT_THAT(refusal(3, 1), HasSubstr("version 1, 2 expected"));
+  EXPECT_THAT(refusal(3, 2), HasSubstr("version 2, 3 expected"));
   EXPECT_THAT(refusal(7, 0x80), HasSubstr("no rank"));
   EXPECT_THAT(refusal(16, 2), HasSubstr("through rdma_cm"));
   EXPECT_THAT(refusal(17, 9), HasSubstr("9 ports, 0 to 8 allowed"));
@@ -150,7 +154,8 @@ TEST(VerbsAddress, RefusesEachFieldOutOfItsBounds) {
   EXPECT_THAT(refusal(kAfterName, 2), HasSubstr("kind of a port"));
   EXPECT_THAT(refusal(kAfterName + 3, 0), HasSubstr("MTU"));
   EXPECT_THAT(refusal(kAfterName + 3, 6), HasSubstr("MTU"));
-  EXPECT_THAT(refusal(kAfterName + 4, 17), HasSubstr("17 GIDs of a port"));
+  EXPECT_THAT(refusal(kAfterName + 7, 1), HasSubstr("queue pair that cannot be"));
+  EXPECT_THAT(refusal(kAfterName + 8, 17), HasSubstr("17 GIDs of a port"));
   EXPECT_THAT(refusal(kGid + 17, 2), HasSubstr("GID's kind"));
   EXPECT_THAT(refusal(kGid + 18, 129), HasSubstr("129 bits"));
   EXPECT_THAT(refusal(end - 19, 2), HasSubstr("2 listeners"));

@@ -88,6 +88,11 @@ std::vector<Needed> needed_settings(const Version& version, const std::string& c
 
 bool has_rdma_hardware() { return devices_in(rdma_devices(kClasses)).hardware; }
 
+Settings without_rdma() {
+  if (is_in_environment("UCX_TLS")) return {};
+  return {{"TLS", "^ib"}};
+}
+
 Configuration::~Configuration() {
   if (config_ != nullptr) library().ucp_config_release(config_);
 }

@@ -33,6 +33,9 @@ std::vector<Needed> needed_settings(const Version& version, const std::string& c
 // Whether this machine has an RDMA device that is not software.
 bool has_rdma_hardware();
 
+// For UCX to leave RDMA devices alone; nothing where the environment says which transports it takes.
+Settings without_rdma();
+
 class Configuration {
  public:
   // `interfaces`: as in needed_settings. `forced`: whatever the environment says; for tests. Errors: unsupported,

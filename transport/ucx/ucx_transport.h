@@ -29,7 +29,7 @@ class UcxTransport final : public Transport {
     int world_size = 1;
     int numa_node = -1;  // by the system's number, where this rank's memory shall lie; -1: wherever
     std::vector<std::string> interfaces = {};  // network interfaces for IP, unless UCX_NET_DEVICES is set; none: all
-    ucx::Settings settings = {};               // of UCX, whatever the environment says; for tests
+    ucx::Settings settings = {};               // of UCX, whatever the environment says
   };
   // `mail` outlives the transport. Errors: unsupported (UCX is not there, or finds nothing that it can use),
   // invalid_argument, out_of_resources.

@@ -1,6 +1,7 @@
 // The form of an address in the store. All numbers are little-endian:
 //   "TVA" version:1  rank:4 nonce:8 through_rdmacm:1 ports:1  then each port
-//   port: name_bytes:1 name  is_infiniband:1 lid:2 mtu:1 gids:1  then each GID  listeners:1  then the listener
+//   port: name_bytes:1 name  is_infiniband:1 lid:2 mtu:1 ping_pair:4 gids:1  then each GID  listeners:1  then the
+//         listener
 //   GID:  raw:16 index:1 is_v2:1 prefix_bits:1
 //   listener: ip:16 port:2
 #include "transport/verbs/address.h"
@@ -17,7 +18,7 @@ namespace tutti::internal::verbs {
 namespace {
 
 constexpr std::string_view kMagic = "TVA";
-constexpr uint8_t kVersion = 2;
+constexpr uint8_t kVersion = 3;
 constexpr uint8_t kLargestMtu = 5;  // 4096 bytes, as enum ibv_mtu
 constexpr uint8_t kGidBits = 128;
 
@@ -33,6 +34,7 @@ void put_port(std::string& text, const PortAddress& port) {
   put(text, port.is_infiniband, 1);
   put(text, port.lid, 2);
   put(text, port.mtu, 1);
+  put(text, port.ping_pair, 4);
   put(text, gids, 1);
   for (const Gid& gid : std::span(port.gids).first(gids)) {
     text.append(reinterpret_cast<const char*>(gid.raw.data()), gid.raw.size());
@@ -97,6 +99,8 @@ PortAddress take_port(Reader& reader) {
   port.is_infiniband = reader.within(0, 1, "as the kind of a port") == 1;
   port.lid = static_cast<uint16_t>(reader.number(2));
   port.mtu = reader.within(1, kLargestMtu, "as an MTU");
+  port.ping_pair = static_cast<uint32_t>(reader.number(4));
+  if (port.ping_pair > kMostPairNumber) reader.refuse("has a queue pair that cannot be");
   port.gids.resize(reader.within(0, kMostGids, "GIDs of a port"));
   for (Gid& gid : port.gids) {
     const std::string_view raw = reader.take(gid.raw.size());
@@ -123,12 +127,15 @@ std::string to_string(const Gid& gid) {
   return inet_ntop(AF_INET6, gid.raw.data(), text.data(), text.size()) ? text.data() : "?";
 }
 
-std::string to_string(const Listener& listener) {
+std::string short_text(const GidBytes& bytes) {
   std::array<char, INET6_ADDRSTRLEN> text{};
-  const bool is_short = internal::is_ipv4(listener.ip);
-  const uint8_t* const bytes = listener.ip.data() + (is_short ? listener.ip.size() - sizeof(in_addr) : 0);
-  const char* const ip = inet_ntop(is_short ? AF_INET : AF_INET6, bytes, text.data(), text.size());
-  return fmt::format("{} port {}", ip ? ip : "?", listener.port);
+  const bool is_short = internal::is_ipv4(bytes);
+  const uint8_t* const begin = bytes.data() + (is_short ? bytes.size() - sizeof(in_addr) : 0);
+  return inet_ntop(is_short ? AF_INET : AF_INET6, begin, text.data(), text.size()) ? text.data() : "?";
+}
+
+std::string to_string(const Listener& listener) {
+  return fmt::format("{} port {}", short_text(listener.ip), listener.port);
 }
 
 std::string Address::encode() const {

@@ -19,6 +19,7 @@ inline constexpr size_t kMostGids = 16;  // of a port
 inline constexpr size_t kMostNameBytes = 80;
 // A queue pair names its GID by one byte.
 inline constexpr int kMostGidIndex = 255;
+inline constexpr uint32_t kMostPairNumber = 0xffffff;
 
 struct Gid {
   GidBytes raw{};
@@ -30,7 +31,8 @@ struct Gid {
   bool is_link_local() const;  // fe80::, 169.254.c.d
   bool operator==(const Gid&) const = default;
 };
-std::string to_string(const Gid& gid);  // "::ffff:10.0.0.1"
+std::string to_string(const Gid& gid);          // "::ffff:10.0.0.1"
+std::string short_text(const GidBytes& bytes);  // "10.0.0.1"
 
 // Where a rank can be asked for a connection by rdma_cm.
 struct Listener {
@@ -49,6 +51,7 @@ struct PortAddress {
   uint8_t mtu = 0;             // as enum ibv_mtu
   std::vector<Gid> gids = {};  // best first
   Listener listener = {};
+  uint32_t ping_pair = 0;  // number of the queue pair that takes pings; 0: there is none
 
   bool operator==(const PortAddress&) const = default;
 };

@@ -2,30 +2,20 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
 #include <utility>
 
 #include "src/base/log.h"
 #include "transport/verbs/claims.h"
+#include "transport/verbs/way.h"
 
 namespace tutti::internal::verbs {
 namespace {
-
-constexpr uint8_t kHopLimit = 64;
 
 Remote remote_by(const Path& path, uint32_t pair_number, const Port& port, const Settings& settings) {
   Remote remote;
   remote.mtu = static_cast<ibv_mtu>(path.mtu);
   remote.pair_number = pair_number;
-  remote.way.port_num = static_cast<uint8_t>(port.number());
-  remote.way.sl = static_cast<uint8_t>(settings.service_level);
-  remote.way.dlid = path.peer_lid;
-  if (!path.is_global) return remote;
-  remote.way.is_global = 1;
-  std::memcpy(remote.way.grh.dgid.raw, path.peer_gid_raw.data(), path.peer_gid_raw.size());
-  remote.way.grh.sgid_index = static_cast<uint8_t>(path.own_gid);
-  remote.way.grh.hop_limit = kHopLimit;
-  remote.way.grh.traffic_class = static_cast<uint8_t>(settings.traffic_class);
+  remote.way = way_along(path, port, settings);
   return remote;
 }
 

@@ -34,6 +34,16 @@ inline constexpr int kPollBatch = 16;
 // A message is striped over several ports when each carries this much of it at least.
 inline constexpr size_t kStripeBytes = size_t{64} << 10;
 
+// Buffers of a port for pings that come and go, and how often each peer is sent one, for how long. With many peers more
+// rarely: a ping is as long as a packet can be.
+inline constexpr uint32_t kPingReceives = 64;
+inline constexpr uint32_t kPingSends = 32;
+inline constexpr int64_t kPingEveryUs = 5'000;
+inline constexpr int64_t kPingEveryPeerUs = 20;
+inline constexpr int64_t kPingLimitUs = 1'000'000;
+// Between two looks at what has come.
+inline constexpr int64_t kPingLookUs = 100;
+
 // So long a peer that was told where to write may take to say that it will not.
 inline constexpr int64_t kRevokeUs = 2'000'000;
 // So long a leaving rank waits for its last messages to arrive.

@@ -55,14 +55,18 @@ Result<std::unique_ptr<VerbsTransport>> VerbsTransport::create(const Options& op
   address.through_rdmacm = options.settings.through_rdmacm;
   auto listeners = verbs::Listeners::open(*ports, address);
   if (!listeners) return listeners.status();
+  auto pinger = verbs::Pinger::create(*ports, address, options.settings);
   return std::unique_ptr<VerbsTransport>(new VerbsTransport(options, std::move(*ports), std::move(queues),
-                                                            std::move(address), mail, std::move(*listeners)));
+                                                            std::move(address), mail, std::move(*listeners),
+                                                            std::move(pinger)));
 }
 
 VerbsTransport::VerbsTransport(const Options& options, Ports ports, AllQueues queues, verbs::Address address,
-                               Mail& mail, std::unique_ptr<verbs::Listeners> listeners)
+                               Mail& mail, std::unique_ptr<verbs::Listeners> listeners,
+                               std::unique_ptr<verbs::Pinger> pinger)
     : ports_(std::move(ports)),
       queues_(std::move(queues)),
+      pinger_(std::move(pinger)),
       domain_(ports_),
       registrar_(domain_, options.registrar),
       windows_(registrar_, options.numa_node),

@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "transport/completions.h"
@@ -19,6 +20,7 @@
 #include "transport/verbs/connector.h"
 #include "transport/verbs/domain.h"
 #include "transport/verbs/outbox.h"
+#include "transport/verbs/pinger.h"
 #include "transport/verbs/port.h"
 #include "transport/verbs/queues.h"
 #include "transport/verbs/receiver.h"
@@ -51,6 +53,7 @@ class VerbsTransport final : public Transport {
   std::string address() const override;
   Status reachable(std::string_view peer_address) const override;
   Status answers(std::string_view peer_address, Deadline deadline) const override;
+  std::unique_ptr<Prober> take_prober() override { return std::move(pinger_); }
   Status connect(int peer, std::string_view peer_address, Deadline deadline) override;
   std::vector<Watch> watches() override;
   void serve(uint64_t key) override;
@@ -88,7 +91,7 @@ class VerbsTransport final : public Transport {
   enum class Wake : uint8_t { unwanted, wanted, armed };
 
   VerbsTransport(const Options& options, Ports ports, AllQueues queues, verbs::Address address, Mail& mail,
-                 std::unique_ptr<verbs::Listeners> listeners);
+                 std::unique_ptr<verbs::Listeners> listeners, std::unique_ptr<verbs::Pinger> pinger);
 
   // Takes what the devices have to tell, and moves what can move; whether anything did.
   bool progress();
@@ -113,6 +116,7 @@ class VerbsTransport final : public Transport {
 
   const Ports ports_;
   const AllQueues queues_;
+  std::unique_ptr<verbs::Pinger> pinger_;  // until it is taken
   verbs::PortsDomain domain_;
   verbs::Registrar registrar_;
   Windows windows_;
