@@ -191,7 +191,10 @@ TEST(Timeout, AnOperationEndsAtItsOwnDeadlineAndNamesWhomItWaitsFor) {
     }
     EXPECT_TUTTI_OK(tutti_barrier(world, nullptr)) << "other groups go on";
     if (rank == 1) {
-      EXPECT_EQ(tutti_barrier(copy, nullptr), TUTTI_TIMEOUT) << "the late one learns of it";
+      // What the others sent before they gave up may be all that one call needs; the next needs them.
+      tutti_status late = tutti_barrier(copy, nullptr);
+      if (late == TUTTI_OK) late = tutti_barrier(copy, nullptr);
+      EXPECT_EQ(late, TUTTI_TIMEOUT) << "the late one learns of it";
     }
     EXPECT_TUTTI_OK(tutti_group_free(copy));
   });
