@@ -23,10 +23,11 @@ constexpr std::string_view kNo[] = {"0", "false", "no", "off"};
 
 // What an entry may be, where its type does not say it.
 struct Allowed {
-  int least = 0;  // of a number
+  int least = 0;  // of a number; of a time 0, or 1 where it must be above 0
   int most = 0;
   std::span<const std::string_view> words = {};  // of a level, a word, a list of words
 };
+constexpr Allowed kAboveZero{.least = 1};
 constexpr Allowed from_to(int least, int most) { return {.least = least, .most = most}; }
 constexpr Allowed one_of(std::span<const std::string_view> words) { return {.words = words}; }
 
@@ -53,8 +54,8 @@ constexpr Entry kTable[] = {
      "network interfaces to use, as in eth0,10.0.0.0/8 (exact names, networks); ^docker0: all but it"},
     {"TUTTI_PORT_RANGE", "", Type::ports, "",
      "ports on which tutti listens, as in 20000-20010; MASTER_PORT goes before"},
-    {"TUTTI_TIMEOUT", "", Type::seconds, "1800", "how long one operation may take"},
-    {"TUTTI_JOIN_TIMEOUT", "", Type::seconds, "300", "how long joining, and leaving, may take"},
+    {"TUTTI_TIMEOUT", "", Type::seconds, "1800", "how long one operation may take", kAboveZero},
+    {"TUTTI_JOIN_TIMEOUT", "", Type::seconds, "300", "how long joining, and leaving, may take", kAboveZero},
     {"TUTTI_WARN_AFTER", "", Type::seconds, "60", "after which wait the log names the ranks that are missing"},
     {"TUTTI_CHECK", "", Type::flag, "0", "compare all ranks' calls before each operation"},
     {"TUTTI_ALGORITHM", "", Type::text, "", "algorithm by operation, as in all_reduce:ring,broadcast:chain"},
@@ -156,7 +157,11 @@ std::string allowed_instead(const Entry& entry, std::string_view text) {
     case Type::port: return within(1, 65535);
     case Type::ports: return parse_ports(text) ? "" : "two ports from 1 to 65535, the smaller first, as in 20000-20010";
     case Type::number: return within(entry.allowed.least, entry.allowed.most);
-    case Type::seconds: return parse_seconds(text).value_or(0) > 0 ? "" : "a number of seconds above 0, as in 1.5, or none";
+    case Type::seconds:
+      return parse_seconds(text).value_or(-1) >= entry.allowed.least
+                 ? ""
+                 : fmt::format("a number of seconds {}, as in 1.5, or none",
+                               entry.allowed.least > 0 ? "above 0" : "from 0 on");
     case Type::level:
     case Type::word: return is_one_of(lower(text), entry.allowed.words) ? "" : listed(entry.allowed.words);
     case Type::words: {

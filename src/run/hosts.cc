@@ -49,7 +49,7 @@ Result<HostSlots> parse_host_slots(std::string_view text) {
   }
   auto parsed = parse_host(host);
   // ssh would take it for an option.
-  if (!parsed || user == "@" || text.starts_with('-') || parsed->starts_with('-'))
+  if (!parsed || user.starts_with('@') || text.starts_with('-') || parsed->starts_with('-'))
     return bad(text, "names no host: it must be a name, an IPv4 address, or an IPv6 address in [ ]");
   result.host = std::string(user) + *parsed;
   return result;
@@ -108,7 +108,8 @@ Result<std::vector<HostSlots>> parse_hosts(std::string_view text) {
 }
 
 Result<std::vector<HostSlots>> read_hostfile(const std::string& path) {
-  if (std::filesystem::is_directory(path))
+  std::error_code error;  // what else is wrong, opening it tells
+  if (std::filesystem::is_directory(path, error))
     return Status(Code::invalid_argument, fmt::format("'{}' is a directory", path));
   std::ifstream file(path);
   std::ostringstream text;

@@ -136,6 +136,12 @@ TEST_F(ConfigTest, RefusesBadValuesOfEachTypeByNameAndWithWhatIsAllowed) {
   EXPECT_EQ(refusal({"TUTTI_LOG=loud"}), "TUTTI_LOG (setting) is 'loud': it must be debug, info, warn, error or off");
   EXPECT_EQ(refusal({"TUTTI_TIMEOUT=soon"}),
             "TUTTI_TIMEOUT (setting) is 'soon': it must be a number of seconds above 0, as in 1.5, or none");
+  for (const std::string name : {"TUTTI_TIMEOUT", "TUTTI_JOIN_TIMEOUT"})
+    EXPECT_EQ(refusal({name + "=0"}),
+              name + " (setting) is '0': it must be a number of seconds above 0, as in 1.5, or none");
+  EXPECT_EQ(refusal({"TUTTI_WARN_AFTER=late"}),
+            "TUTTI_WARN_AFTER (setting) is 'late': it must be a number of seconds from 0 on, as in 1.5, or none");
+  EXPECT_EQ(load({"TUTTI_WARN_AFTER=0"}).warn_after_us(), 0);
   environment.set("SLURM_NTASKS", "0");
   EXPECT_THAT(refusal(), HasSubstr("WORLD_SIZE (environment SLURM_NTASKS) is '0'"));
 }

@@ -37,7 +37,7 @@ TEST(Hosts, AreReadFromAList) {
 
 TEST(Hosts, ThatAreNoneAreRefusedByName) {
   for (const std::string bad : {"", ",a", "a,", "a:", "a:0", "a:-1", "a:4x", "a:5000", "fd00::1", "[a]", "a b",
-                                "-oProxy=x", "a:1:2", "me@-x", "@", "a@", "@a"})
+                                "-oProxy=x", "a:1:2", "me@-x", "@", "a@", "@a", "@@a"})
     EXPECT_EQ(parse_hosts(bad).status().code(), Code::invalid_argument) << bad;
   EXPECT_EQ(parse_hosts("a,b:x").status().message(),
             "'x' is no number of ranks: it must be a whole number from 1 to 4096");
@@ -59,6 +59,7 @@ TEST(Hosts, AreReadFromAFile) {
     EXPECT_EQ(parse_hostfile("f", bad).status().code(), Code::invalid_argument) << bad;
   EXPECT_THAT(read_hostfile("/nowhere/hosts").status().message(), HasSubstr("'/nowhere/hosts': No such file"));
   EXPECT_EQ(read_hostfile("/").status().message(), "'/' is a directory");
+  EXPECT_THAT(read_hostfile(std::string(5000, 'x')).status().message(), HasSubstr("File name too long"));
 }
 
 TEST(Hosts, AreFilledOneAfterTheOther) {

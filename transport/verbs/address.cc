@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "transport/verbs/claims.h"
 #include "transport/verbs/registrar.h"
 
 namespace tutti::internal::verbs {
@@ -19,7 +20,6 @@ namespace {
 
 constexpr std::string_view kMagic = "TVA";
 constexpr uint8_t kVersion = 3;
-constexpr uint8_t kLargestMtu = 5;  // 4096 bytes, as enum ibv_mtu
 constexpr uint8_t kGidBits = 128;
 
 void put(std::string& text, uint64_t value, size_t bytes) {
@@ -98,7 +98,7 @@ PortAddress take_port(Reader& reader) {
     reader.refuse("has a port's name that is no name");
   port.is_infiniband = reader.within(0, 1, "as the kind of a port") == 1;
   port.lid = static_cast<uint16_t>(reader.number(2));
-  port.mtu = reader.within(1, kLargestMtu, "as an MTU");
+  port.mtu = reader.within(kLeastMtu, kMostMtu, "as an MTU");
   port.ping_pair = static_cast<uint32_t>(reader.number(4));
   if (port.ping_pair > kMostPairNumber) reader.refuse("has a queue pair that cannot be");
   port.gids.resize(reader.within(0, kMostGids, "GIDs of a port"));
