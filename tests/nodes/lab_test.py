@@ -48,6 +48,9 @@ class LabTest(unittest.TestCase):
         check(self, run)
         self.assertEqual([run.lines(rank)[0] for rank in range(4)], ["0 0 0", "1 0 1", "2 1 0", "3 1 1"])
 
+    def test_programs_that_end_while_others_start(self):
+        check(self, lab("--nodes", "1", "--ranks", "24", "--", "true"))
+
     def test_what_nodes_have_of_their_own(self):
         run = lab("--nodes", "2", "--", "sh", "-c",
                   "touch /dev/shm/$LAB_NODE; sleep 1; ls /dev/shm /sys/class/net | xargs;"
