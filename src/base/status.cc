@@ -1,6 +1,9 @@
 #include "src/base/status.h"
 
+#include <cerrno>
 #include <system_error>
+
+#include "src/base/descriptors.h"
 
 namespace tutti::internal {
 
@@ -28,7 +31,9 @@ Status Status::peer_failed(int rank, std::string message) {
 }
 
 Status Status::system(Code code, std::string what, int error_number) {
-  return Status(code, std::move(what) + ": " + std::generic_category().message(error_number));
+  const std::string reason = std::generic_category().message(error_number);
+  const std::string limit = error_number == EMFILE ? " (" + descriptor_limit() + ")" : "";
+  return Status(code, std::move(what) + ": " + reason + limit);
 }
 
 const std::string& Status::message() const {

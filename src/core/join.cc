@@ -1,6 +1,7 @@
 // How a process joins a world: settings, rendezvous, transport, and the exchange of addresses.
 #include <fmt/core.h>
 
+#include "src/base/descriptors.h"
 #include "src/base/log.h"
 #include "src/core/context.h"
 #include "src/core/store_mail.h"
@@ -9,6 +10,9 @@
 
 namespace tutti::internal {
 namespace {
+
+constexpr uint64_t kDescriptorsOfAPeer = 3;  // connections both ways, a watch on its process
+constexpr uint64_t kOtherDescriptors = 32;   // devices, completion channels, the application's next few
 
 // The settings on which all ranks must agree, as text that is compared when they join.
 std::string digest_of(const Config& config) {
@@ -24,6 +28,15 @@ Result<std::unique_ptr<Session>> join_session(const JoinRequest& request, const 
   options.version = tutti_version();
   options.digest = digest_of(config);
   return Session::join(options, deadline);
+}
+
+// Fewer may do, since ranks are connected when they first meet. UCX 1.13 does not survive to run out of them.
+void provide_descriptors(int peers) {
+  if (peers == 0) return;
+  const uint64_t most = open_descriptors() + kDescriptorsOfAPeer * static_cast<uint64_t>(peers) + kOtherDescriptors;
+  if (raise_descriptor_limit(most) < most)
+    log_warn("a rank that meets all {} others may need {} descriptors; {}: raise it, as with ulimit -n {}", peers, most,
+             descriptor_limit(), most);
 }
 
 }  // namespace
@@ -44,6 +57,7 @@ Result<std::unique_ptr<Context>> Context::join(const JoinRequest& request) {
   if (!session) return session.status();
   const int rank = (*session)->rank();
   set_log_rank(rank);
+  provide_descriptors((*session)->size() - 1);
   auto mail = std::make_unique<StoreMail>(**session);
   auto world = connect_world(**session, *config, **machine, place_on(**machine, own_cpus()), *mail, deadline);
   if (!world) return world.status();

@@ -9,7 +9,8 @@ import unittest
 from run_lab import check, lab, main
 
 PROGRAMS = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else ""
-INFO, PERF, WORKER = (os.path.join(PROGRAMS, name) for name in ("tutti-info", "tutti-perf", "tutti_collectives_worker"))
+INFO, PERF, MATRIX, WORKER = (os.path.join(PROGRAMS, name) for name in (
+    "tutti-info", "tutti-perf", "tutti_collectives_worker", "tutti_test_worker"))
 ALL_NODE_FIRST = ",".join(f"{operation}:node_first" for operation in (
     "barrier", "broadcast", "reduce", "all_reduce", "scatter", "gather", "reduce_scatter", "all_gather", "all_to_all"))
 
@@ -40,6 +41,13 @@ class ChoiceTest(OverNodes):
     def test_nodes_that_look_alike(self):
         self.assertEqual(self.ways("2,2", "--clones", "--cyclic"), ["-usu", "u-us", "su-u", "usu-"])
 
+    def test_host_names_with_dots(self):
+        """What is before the first dot is alike."""
+        run = self.run_on("2,2", "sh", "-c", 'hostname worker.$((LAB_NODE + 1)).lan; exec "$1" --peers', "sh", INFO,
+                          options=("--clones",))
+        for rank, node, peers in ((0, 1, "1"), (1, 1, "0"), (2, 2, "3"), (3, 2, "2")):
+            self.assertRegex(run.output, rf"rank {rank} on worker\.{node}\.lan\n.* shm +to {peers}\n")
+
     def test_one_transport_for_all(self):
         self.assertEqual(self.ways("2,1", environment={"TUTTI_TRANSPORT": "ucx"}), ["-uu", "u-u", "uu-"])
 
@@ -62,7 +70,7 @@ class ChoiceTest(OverNodes):
 
 class Matrix(OverNodes):
     def matrix(self, ranks, *options, environment=None):
-        run = self.run_on(ranks, WORKER, options=options, environment=environment)
+        run = self.run_on(ranks, MATRIX, options=options, environment=environment)
         for rank in range(sum(map(int, ranks.split(",")))):
             self.assertIn("[  PASSED  ] 1 test.", run.lines(rank))
 
@@ -87,6 +95,50 @@ class MoreOfTheMatrixTest(Matrix):
 
     def test_uneven_by_ucx(self):
         self.matrix("2,1,4", environment={"TUTTI_TRANSPORT": "ucx"})
+
+
+class TroubleTest(OverNodes):
+    def test_signals_that_interrupt_every_call(self):
+        run = self.run_on("2,1", WORKER, "signals", "50")
+        for rank in range(3):
+            self.assertEqual(run.lines(rank)[-1], "status ok")
+
+    def test_a_link_that_is_off_at_first(self):
+        """Rank 1 calls before its packets arrive, and goes on to call."""
+        run = self.run_on("1,1", "sh", "-c", """
+            [ $RANK = 0 ] || { "$LAB" --link 1 off; (sleep 5; "$LAB" --link 1 on) & }
+            exec "$1" once all_reduce 64""", "sh", WORKER)
+        for rank in range(2):
+            self.assertEqual(run.lines(rank)[-1], "status ok")
+
+    def test_a_link_that_is_off_at_first_contact(self):
+        """The ranks join, and a second later write to each other for the first time."""
+        run = self.run_on("1,1", "sh", "-c", """
+            "$1" first_contact 30 >/dev/shm/output & pid=$!
+            until grep -s joined /dev/shm/output; do sleep 0.1; done
+            [ $RANK = 0 ] || { "$LAB" --link 1 off; sleep 5; "$LAB" --link 1 on; echo link is on; }
+            wait $pid; cat /dev/shm/output""", "sh", WORKER)
+        for rank in range(2):
+            self.assertEqual(run.lines(rank)[-1], "status ok")
+        self.assertIn("link is on", run.lines(1))
+
+    def exchange_with_few_descriptors(self, limit):
+        for way in ("shm", "ucx"):
+            yield self.run_on("16", "sh", "-c", f'ulimit {limit}; "$1" all_to_all -b 1K -e 1K -n 1 -c; echo ended with $?',
+                              "sh", PERF, environment={"TUTTI_TRANSPORT": way})
+
+    def test_few_descriptors(self):
+        """The limit is raised as far as it may be."""
+        for run in self.exchange_with_few_descriptors("-S -n 20"):
+            for rank in range(16):
+                self.assertEqual(run.lines(rank)[-1], "ended with 0")
+
+    def test_too_few_descriptors(self):
+        for run in self.exchange_with_few_descriptors("-n 48"):
+            for rank in range(16):
+                text = "\n".join(run.lines(rank))
+                self.assertRegex(text, r"may need \d+ descriptors; RLIMIT_NOFILE is 48, hard limit 48: raise it")
+                self.assertRegex(text, r"ended with [^0]")
 
 
 class CutTest(OverNodes):

@@ -57,7 +57,7 @@ TEST(Failure, StoppedRankIsATimeoutThatNamesIt) {
 }
 
 TEST(Failure, FirstContactWithAStoppedRankTakesNoLongerThanTheOperationMay) {
-  Job job(3, kWorker, {"first_contact"}, {"TUTTI_TIMEOUT=60"});
+  Job job(3, kWorker, {"first_contact", "1"}, {"TUTTI_TIMEOUT=60"});
   for (int rank = 0; rank < job.size(); ++rank)
     ASSERT_TRUE(job.wait_for_output(rank, "joined", kStart)) << job.output(rank);
   job.mark();

@@ -11,7 +11,7 @@
 //   worker repeat COUNT                        COUNT small all_reduces, then leaves
 //   worker wait SECONDS                        rank 0 comes late to a barrier; the others print the seconds of
 //                                              processor that they took to wait for it
-//   worker first_contact                       a barrier with a limit of a second, a second after joining
+//   worker first_contact SECONDS               a barrier with a limit of SECONDS, a second after joining
 //   worker no_descriptors                      the limit of descriptors is 0 when it leaves
 //   worker no_threads                          as a user who may have no more processes; joining must fail
 //   worker small_files BYTES                   no file may be longer when it joins
@@ -197,10 +197,10 @@ void end_by(const Rank& rank, const std::string& how) {
   if (how == "a_thread_exits") std::thread([] { std::exit(5); }).join();
 }
 
-void meet_first(const Rank& rank) {
+void meet_first(const Rank& rank, int64_t timeout_seconds) {
   sleep(1);
   tutti_options options = TUTTI_OPTIONS;
-  options.timeout_us = 1'000'000;
+  options.timeout_us = timeout_seconds * 1'000'000;
   check(tutti_barrier(rank.world, &options));
 }
 
@@ -253,7 +253,7 @@ int main(int argc, char** argv) {
   if (mode == "repeat")
     for (int i = 0; i < std::stoi(argument(2)); ++i) Operation(rank, "all_reduce", 8).run(nullptr);
   if (mode == "wait") wait_for_the_late(rank, std::stoi(argument(2)));
-  if (mode == "first_contact") meet_first(rank);
+  if (mode == "first_contact") meet_first(rank, std::stol(argument(2)));
   if (mode == "no_descriptors") {
     check(tutti_barrier(rank.world, nullptr));
     limit(RLIMIT_NOFILE, 0);

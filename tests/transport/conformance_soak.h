@@ -212,7 +212,7 @@ class Soak {
         const uint64_t seed = *messages[i].seed;
         const size_t most = 1 + random() % 3;
         for (; i < messages.size() && send.to.size() < most; ++i) {
-          const auto is_taken = [&](const Endpoint& end) { return end.peer == messages[i].to; };
+          const auto is_taken = [to = messages[i].to](const Endpoint& end) { return end.peer == to; };
           if (std::any_of(send.to.begin(), send.to.end(), is_taken)) break;
           send.to.push_back({messages[i].to, messages[i].match});
           *messages[i].seed = seed;

@@ -7,7 +7,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
+#include "src/base/descriptors.h"
+#include "src/base/log.h"
 #include "transport/shm/connector.h"
 
 namespace tutti::internal::shm {
@@ -62,6 +65,8 @@ void Connector::accept_all() {
 // one takes it for a moment. The initiator finds its connection closed.
 bool Connector::turn_one_away() {
   if (!spare_) return false;
+  if (!std::exchange(is_short_, true))
+    log_warn("too few descriptors: connections of other ranks are turned away; {}", descriptor_limit());
   spare_ = UniqueFd();
   const bool turned = UniqueFd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC)).get() >= 0;
   spare_ = open_spare();

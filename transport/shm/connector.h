@@ -99,7 +99,8 @@ class Connector {
   Doorbell doorbell_;  // our own
   ParentOnlyFd listener_;
   ParentOnlyFd epoll_;
-  UniqueFd spare_;  // given up to turn a connection away when there is no other descriptor
+  UniqueFd spare_;         // given up to turn a connection away when there is no other descriptor
+  bool is_short_ = false;  // of descriptors: said once
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -5,7 +5,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,12 +28,7 @@ void set_option(int fd, int level, int option, int value) { setsockopt(fd, level
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
-Status no_socket(int error) {
-  rlimit limit{};
-  getrlimit(RLIMIT_NOFILE, &limit);
-  return Status::system(Code::out_of_resources,
-                        fmt::format("socket for the store (RLIMIT_NOFILE is {})", limit.rlim_cur), error);
-}
+Status no_socket(int error) { return Status::system(Code::out_of_resources, "socket for the store", error); }
 
 }  // namespace
 
