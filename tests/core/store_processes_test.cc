@@ -118,7 +118,7 @@ TEST(StoreProcesses, ALowHardLimitOfDescriptorsIsNamed) {
   const auto ended = job.wait(0, kLimit);
   ASSERT_TRUE(ended) << job.output(0);
   EXPECT_THAT(job.output(0), AllOf(HasSubstr("status out_of_resources"), HasSubstr("24 ranks needs"),
-                                   HasSubstr("RLIMIT_NOFILE allows 20")));
+                                   HasSubstr("RLIMIT_NOFILE is 20, hard limit 20")));
 }
 
 }  // namespace
