@@ -31,8 +31,8 @@ HandleTable<Group>& group_handles() {
   return table;
 }
 
-HandleTable<PendingWork>& work_handles() {
-  static auto& table = *new HandleTable<PendingWork>;
+HandleTable<Work>& work_handles() {
+  static auto& table = *new HandleTable<Work>;
   return table;
 }
 

@@ -17,14 +17,8 @@ namespace tutti::internal {
 tutti_status finish(const Status& status);
 void keep_last_error(const Status& status);
 
-// An asynchronous operation as its handle knows it.
-struct PendingWork {
-  Group* group;
-  Work* work;
-};
-
 HandleTable<Group>& group_handles();
-HandleTable<PendingWork>& work_handles();
+HandleTable<Work>& work_handles();
 
 inline uintptr_t number_of(const void* handle) { return reinterpret_cast<uintptr_t>(handle); }
 

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -64,8 +63,8 @@ class Group {
 
   // Whether a work of this group is not done.
   bool is_running() const;
-  // The handles that callers hold to works of this group.
-  std::set<uintptr_t> work_handles;
+  // Works of this group that callers hold handles to.
+  List<Work> handed_out;
 
   // Gives all plans and their memory back; no work is out.
   void drop_plans();

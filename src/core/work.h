@@ -12,6 +12,7 @@
 #include "src/base/clock.h"
 #include "src/base/status.h"
 #include "src/core/plan.h"
+#include "transport/list.h"
 
 namespace tutti::internal {
 
@@ -23,7 +24,7 @@ struct Buffers {
   const void* const* pieces[2] = {};  // input and output, where they are lists
 };
 
-class Work {
+class Work : public Links<Work> {
  public:
   // States of a step beside "waits for n others".
   static constexpr uint32_t kPosted = std::numeric_limits<uint32_t>::max() - 1;
@@ -62,6 +63,8 @@ class Work {
                               : static_cast<const std::byte*>(buffers_.base[buffer]) + slice.offset;
     return static_cast<std::byte*>(const_cast<void*>(address));
   }
+
+  uintptr_t handle = 0;  // that a caller holds, while the group's list has this
 
   Status status;  // of a work that is done
   bool done = true;
