@@ -99,7 +99,7 @@ class MoreOfTheMatrixTest(Matrix):
 
 class TroubleTest(OverNodes):
     def test_signals_that_interrupt_every_call(self):
-        run = self.run_on("2,1", WORKER, "signals", "50")
+        run = self.run_on("2,1", WORKER, "signals", "1000")
         for rank in range(3):
             self.assertEqual(run.lines(rank)[-1], "status ok")
 
