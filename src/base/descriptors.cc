@@ -25,6 +25,10 @@ std::string descriptor_limit() {
   return fmt::format("RLIMIT_NOFILE is {}, hard limit {}", limit.rlim_cur, limit.rlim_max);
 }
 
+std::string descriptor_advice(uint64_t needed) {
+  return fmt::format("{}: raise it, as with ulimit -n {}", descriptor_limit(), needed);
+}
+
 uint64_t raise_descriptor_limit(uint64_t wanted) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return std::numeric_limits<uint64_t>::max();

@@ -11,7 +11,7 @@
 namespace tutti::internal {
 namespace {
 
-constexpr uint64_t kDescriptorsOfAPeer = 3;  // connections both ways, a watch on its process
+constexpr uint64_t kDescriptorsOfAPeer = 3;  // shared memory and UCX take two; a store, one
 constexpr uint64_t kOtherDescriptors = 32;   // devices, completion channels, the application's next few
 
 // The settings on which all ranks must agree, as text that is compared when they join.
@@ -35,8 +35,7 @@ void provide_descriptors(int peers) {
   if (peers == 0) return;
   const uint64_t most = open_descriptors() + kDescriptorsOfAPeer * static_cast<uint64_t>(peers) + kOtherDescriptors;
   if (raise_descriptor_limit(most) < most)
-    log_warn("a rank that meets all {} others may need {} descriptors; {}: raise it, as with ulimit -n {}", peers, most,
-             descriptor_limit(), most);
+    log_warn("a rank that meets all {} others may need {} descriptors; {}", peers, most, descriptor_advice(most));
 }
 
 }  // namespace

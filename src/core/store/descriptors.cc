@@ -19,9 +19,8 @@ Status reserve_descriptors(int ranks) {
   const uint64_t least = open_descriptors() + connections + kSpare;
   // Ranks that are threads of one process have three more each at their own ends.
   if (raise_descriptor_limit(least + 3 * connections + kMaxStrangers) >= least) return {};
-  return Status(Code::out_of_resources, fmt::format("the store of a world of {} ranks needs {} descriptors; {}: raise "
-                                                    "it, as with ulimit -n {}",
-                                                    ranks, least, descriptor_limit(), least));
+  return Status(Code::out_of_resources, fmt::format("the store of a world of {} ranks needs {} descriptors; {}", ranks,
+                                                    least, descriptor_advice(least)));
 }
 
 }  // namespace tutti::internal

@@ -28,8 +28,6 @@ void set_option(int fd, int level, int option, int value) { setsockopt(fd, level
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
-Status no_socket(int error) { return Status::system(Code::out_of_resources, "socket for the store", error); }
-
 }  // namespace
 
 Socket::Socket(int fd) : fd_(fd) {
@@ -77,7 +75,8 @@ void set_connection_options(int fd) {
 Result<Socket> connect_to(const Address& address, Deadline deadline) {
   Socket socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP));
   if (!socket) {
-    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) return no_socket(errno);
+    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+      return Status::system(Code::out_of_resources, "socket for the store", errno);
     return Status(Code::timeout, fmt::format("socket for {}: {}", address.text(), reason(errno)));
   }
   const auto failed = [&](int error) {
