@@ -5,15 +5,14 @@
 #include <optional>
 
 #include "tests/transport/conformance.h"
-#include "transport/verbs/verbs_transport.h"
+#include "tests/transport/make_verbs.h"
 
 namespace tutti::internal::conformance {
 namespace {
 
 class VerbsFactory final : public TransportFactory {
  public:
-  VerbsFactory(std::string name, bool cache, bool through_rdmacm = false)
-      : name_(std::move(name)), cache_(cache), through_rdmacm_(through_rdmacm) {}
+  VerbsFactory(std::string name, VerbsWay way) : name_(std::move(name)), way_(way) {}
   std::string name() const override { return name_; }
   std::optional<std::string> why_not() const override {
     std::error_code error;
@@ -24,30 +23,20 @@ class VerbsFactory final : public TransportFactory {
   std::vector<std::unique_ptr<Transport>> make(int ranks) override {
     office_ = std::make_unique<PostOffice>(ranks);
     std::vector<std::unique_ptr<Transport>> made;
-    for (int rank = 0; rank < ranks; ++rank) {
-      VerbsTransport::Options options;
-      options.rank = rank;
-      options.world_size = ranks;
-      options.registrar.cache = cache_;
-      options.settings.through_rdmacm = through_rdmacm_;
-      auto transport = VerbsTransport::create(options, office_->of(rank));
-      if (!transport) throw std::runtime_error(transport.status().message());
-      made.push_back(std::move(*transport));
-    }
+    for (int rank = 0; rank < ranks; ++rank) made.push_back(make_verbs(rank, ranks, way_, office_->of(rank)));
     return made;
   }
   PostOffice* post_office() override { return office_.get(); }
 
  private:
   std::string name_;
-  bool cache_;
-  bool through_rdmacm_;
+  VerbsWay way_;
   std::unique_ptr<PostOffice> office_;
 };
 
-VerbsFactory cached("cached", true);
-VerbsFactory uncached("uncached", false);
-VerbsFactory rdmacm("rdmacm", true, true);
+VerbsFactory cached("cached", {});
+VerbsFactory uncached("uncached", {.cache = false});
+VerbsFactory rdmacm("rdmacm", {.through_rdmacm = true});
 
 // Both ends in windows: the device moves each byte once, from where it lies to where it is wanted.
 TEST(VerbsCopies, NoneOfALongMessageBetweenWindows) {
