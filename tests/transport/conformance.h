@@ -4,7 +4,8 @@
 //
 //   INSTANTIATE_TEST_SUITE_P(fake, Conformance, testing::Values(&plain, &delayed), factory_name);
 //
-// All ranks live in this process. Most tests poll them all from one thread; where it says so they are threads.
+// All ranks are polled from this process, in most tests by one thread; where it says so they are threads. They live in
+// it too, unless the factory makes transports that stand for ranks elsewhere (remote_transport.h).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -32,6 +33,8 @@ class TransportFactory {
   virtual std::optional<std::string> why_not() const { return std::nullopt; }
   // Where the last `make` has its letters carried; null: they need none.
   virtual PostOffice* post_office() { return nullptr; }
+  // How often ranks must be polled until nothing should be on its way any more.
+  virtual int settling_polls() const { return 300; }
   // Ends a rank of the last `make` without a word. False: this transport cannot do that inside one process.
   virtual bool kill(int) { return false; }
 };
@@ -51,7 +54,7 @@ class Conformance : public ::testing::TestWithParam<TransportFactory*> {
   }
   std::unique_ptr<World> unconnected(int ranks) {
     auto transports = GetParam()->make(ranks);
-    return std::make_unique<World>(std::move(transports), GetParam()->post_office());
+    return std::make_unique<World>(std::move(transports), GetParam()->post_office(), GetParam()->settling_polls());
   }
 };
 

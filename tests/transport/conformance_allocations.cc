@@ -125,7 +125,8 @@ class Round {
 };
 
 TEST_P(Conformance, PostsAndPollsAllocateNothingInSteadyState) {
-  if (!GetParam()->is_allocation_free()) GTEST_SKIP() << "how much is under way here is random";
+  if (!GetParam()->is_allocation_free())
+    GTEST_SKIP() << "posts and polls here are not all the transport's, or what is under way is random";
   const auto world = connected(3);
   Round round(*world);
   for (int i = 0; i < 100; ++i) round.run();

@@ -1,6 +1,6 @@
 // The conformance suite on verbs, all ranks in this process, over whatever RDMA device there is: a soft-RoCE device of
 // the lab, or a real one. With memory that is registered on use, and with memory that goes through staging; connected
-// by letters, and by rdma_cm.
+// by letters, and by rdma_cm. Between two machines: conformance_guests_test.cc.
 #include <filesystem>
 #include <optional>
 

@@ -120,8 +120,11 @@ PeerFailure Rank::wait_failure() {
   }
 }
 
-World::World(std::vector<std::unique_ptr<Transport>> transports, PostOffice* office)
-    : transports_(std::move(transports)), office_(office), wake_fd_(eventfd(0, EFD_CLOEXEC)) {
+World::World(std::vector<std::unique_ptr<Transport>> transports, PostOffice* office, int settling_polls)
+    : transports_(std::move(transports)),
+      office_(office),
+      settling_polls_(settling_polls),
+      wake_fd_(eventfd(0, EFD_CLOEXEC)) {
   for (const auto& transport : transports_) {
     addresses_.push_back(transport->address());
     ranks_.push_back(std::make_unique<Rank>(static_cast<int>(ranks_.size()), *transport, this));
@@ -184,7 +187,7 @@ void World::poll(int but) {
 }
 
 void World::settle() {
-  for (int i = 0; i < 300; ++i) poll();
+  for (int i = 0; i < settling_polls_; ++i) poll();
 }
 
 void World::run_threads(const std::function<void(Rank&)>& body) {

@@ -76,7 +76,9 @@ class Rank {
 // All ranks, and the thread that serves their watches.
 class World {
  public:
-  explicit World(std::vector<std::unique_ptr<Transport>> transports, PostOffice* office = nullptr);
+  // `settling_polls`: see TransportFactory.
+  explicit World(std::vector<std::unique_ptr<Transport>> transports, PostOffice* office = nullptr,
+                 int settling_polls = 300);
   ~World();
 
   int size() const { return static_cast<int>(ranks_.size()); }
@@ -106,6 +108,7 @@ class World {
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::vector<std::string> addresses_;
   PostOffice* const office_;
+  const int settling_polls_;
   std::mutex mutex_;  // between serve and leave
   std::atomic<bool> stop_{false};
   int wake_fd_ = -1;
