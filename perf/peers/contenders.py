@@ -1,4 +1,5 @@
-"""Who is compared: each is called with an operation and a size, runs it, and returns a row as tutti-perf writes it."""
+"""Who is compared: each is called with an operation, a size and how many calls to measure after a tenth of that, and
+returns a row as tutti-perf writes it."""
 import json
 import os
 import pathlib
@@ -37,9 +38,10 @@ def build(folder, name, compiler, *libraries):
     return program
 
 
-def tutti_perf(operation, bytes_, memory):
+def tutti_perf(operation, bytes_, calls, memory):
     size = ["-b", str(bytes_), "-e", str(bytes_)] if operation != "barrier" else []
-    return [str(BIN / "tutti-perf"), operation, "-c", "--memory", memory, "--json", "-", *size]
+    how_often = ["-n", str(calls), "-w", str(calls // 10)]
+    return [str(BIN / "tutti-perf"), operation, "-c", "--memory", memory, "--json", "-", *how_often, *size]
 
 
 def row(output):
@@ -59,8 +61,8 @@ def run(command, **how):
 def tutti_here(ranks, memory, verbs):
     bind = "core" if ranks <= os.cpu_count() else "none"
     environment = os.environ | ({"TUTTI_TRANSPORT": "verbs"} if verbs else {})
-    return lambda operation, bytes_: run(
-        [str(BIN / "tutti-run"), "-n", str(ranks), "--bind", bind, *tutti_perf(operation, bytes_, memory)],
+    return lambda operation, bytes_, calls: run(
+        [str(BIN / "tutti-run"), "-n", str(ranks), "--bind", bind, *tutti_perf(operation, bytes_, calls, memory)],
         env=environment)
 
 
@@ -71,7 +73,7 @@ def open_mpi_here(program, ranks, verbs):
     command += MPI_OVER_VERBS if verbs else []
     if os.geteuid() == 0:
         command.insert(1, "--allow-run-as-root")
-    return lambda operation, bytes_: run([*command, str(program), operation, str(bytes_)])
+    return lambda operation, bytes_, calls: run([*command, str(program), operation, str(calls), str(bytes_)])
 
 
 # ---- Ranks of all nodes of the lab, called in node 0: node N's processes stay on processor N ---------------------
@@ -101,11 +103,11 @@ def run_ranks(nodes, per_node, command_of):
 
 
 def tutti_over_nodes(nodes, per_node, memory):
-    def call(operation, bytes_):
+    def call(operation, bytes_, calls):
         def command_of(rank, _):
             return ["env", f"RANK={rank}", f"WORLD_SIZE={nodes * per_node}", f"LOCAL_RANK={rank % per_node}",
                     f"MASTER_ADDR={host(0)}", "MASTER_PORT=29500", "TUTTI_SECRET=compare",
-                    *tutti_perf(operation, bytes_, memory)]
+                    *tutti_perf(operation, bytes_, calls, memory)]
         return run_ranks(nodes, per_node, command_of)
     return call
 
@@ -117,12 +119,12 @@ def open_mpi_over_nodes(program, nodes, per_node, layer):
                "--mca", "btl_tcp_if_include", "eth0", "-x", "UCX_NET_DEVICES=eth0"]
     if per_node > 1:
         command += ["--mca", "mpi_yield_when_idle", "1"]
-    return lambda operation, bytes_: run([*command, str(program), operation, str(bytes_)])
+    return lambda operation, bytes_, calls: run([*command, str(program), operation, str(calls), str(bytes_)])
 
 
 def gloo_over_nodes(program, nodes, per_node):
-    def call(operation, bytes_):
+    def call(operation, bytes_, calls):
         with tempfile.TemporaryDirectory(dir=os.environ["LAB_OUT"]) as meeting:
             return run_ranks(nodes, per_node, lambda rank, node: [
-                str(program), str(rank), str(nodes * per_node), host(node), meeting, operation, str(bytes_)])
+                str(program), str(rank), str(nodes * per_node), host(node), meeting, operation, str(calls), str(bytes_)])
     return call

@@ -1,7 +1,7 @@
 // The Gloo side of a comparison (peer.h): all_reduce, broadcast and barrier over its TCP transport. The ranks
 // meet in an empty folder that all of them see; HOST is the name or address by which this one is reached.
 //
-//   gloo_perf RANK SIZE HOST FOLDER all_reduce 8 4096 262144 16777216
+//   gloo_perf RANK SIZE HOST FOLDER all_reduce 100 8 4096 262144 16777216
 #include <gloo/allreduce.h>
 #include <gloo/barrier.h>
 #include <gloo/broadcast.h>
@@ -34,7 +34,6 @@ class Gloo final : public tutti::peers::Peer {
   }
   int rank() const override { return context_->rank; }
   int size() const override { return context_->size; }
-  long most_calls() const override { return 4'000; }
 
   // What can be made before is made here, not in every call.
   bool prepare(const std::string& operation, tutti::peers::Buffers& b, int count) override {
@@ -77,8 +76,8 @@ class Gloo final : public tutti::peers::Peer {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 7) {
-    std::fprintf(stderr, "usage: gloo_perf RANK SIZE HOST FOLDER OPERATION BYTES...\n");
+  if (argc < 8) {
+    std::fprintf(stderr, "usage: gloo_perf RANK SIZE HOST FOLDER OPERATION CALLS BYTES...\n");
     return 2;
   }
   Gloo gloo(std::atoi(argv[1]), std::atoi(argv[2]), argv[3], argv[4]);

@@ -1,6 +1,6 @@
 // The MPI side of a comparison (peer.h): all_reduce, broadcast, reduce, all_gather and barrier.
 //
-//   mpirun -n 2 mpi_perf all_reduce 8 4096 262144 16777216
+//   mpirun -n 2 mpi_perf all_reduce 100 8 4096 262144 16777216
 #include <mpi.h>
 
 #include <functional>

@@ -23,8 +23,6 @@ class Peer {
   virtual ~Peer() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  // Of a size: what a second or two has room for.
-  virtual long most_calls() const { return 20'000; }
   // Makes ready for run(). False: it has no such operation.
   virtual bool prepare(const std::string& operation, Buffers& buffers, int count) = 0;
   virtual void run() = 0;
@@ -76,16 +74,15 @@ inline Timing measure(Peer& peer, int calls, int warm_up) {
   return {us, loop_us};
 }
 
-inline bool run_size(Peer& peer, const std::string& operation, long bytes) {
+inline bool run_size(Peer& peer, const std::string& operation, int calls, long bytes) {
   const int count = static_cast<int>(bytes / static_cast<long>(sizeof(float)));
-  const int calls = static_cast<int>(std::clamp(400'000'000L / (bytes + 20'000), 30L, peer.most_calls()));
   Buffers b;
   b.input.resize(static_cast<size_t>(count));
   b.output.resize(static_cast<size_t>(count) * peer.size());
   for (int i = 0; i < count; ++i) b.input[i] = value(peer.rank(), i);
   if (operation == "broadcast" && peer.rank() == 0) std::copy(b.input.begin(), b.input.end(), b.output.begin());
   if (!peer.prepare(operation, b, count)) return false;
-  const auto [us, loop_us] = measure(peer, calls, std::max(calls / 10, 5));
+  const auto [us, loop_us] = measure(peer, calls, calls / 10);
   std::vector<double> wrong(static_cast<size_t>(peer.size()));
   wrong[static_cast<size_t>(peer.rank())] = is_right(operation, b, count, peer.rank(), peer.size()) ? 0 : 1;
   peer.max(wrong);
@@ -98,12 +95,13 @@ inline bool run_size(Peer& peer, const std::string& operation, long bytes) {
   return true;
 }
 
-// PROGRAM OPERATION BYTES...; the program's exit status.
+// PROGRAM OPERATION CALLS BYTES...: so many calls of each size, after a tenth of that; the program's exit status.
 inline int run_peer(Peer& peer, int argc, char** argv) {
-  for (int i = 2; i < argc; ++i)
-    if (!run_size(peer, argv[1], std::atol(argv[i]))) argc = 0;
-  if (argc >= 3) return 0;
-  if (peer.rank() == 0) std::fprintf(stderr, "usage: %s OPERATION BYTES...\n", argv[0]);
+  const int calls = argc > 3 ? std::atoi(argv[2]) : 0;
+  bool is_done = calls > 0;
+  for (int i = 3; i < argc && is_done; ++i) is_done = run_size(peer, argv[1], calls, std::atol(argv[i]));
+  if (is_done) return 0;
+  if (peer.rank() == 0) std::fprintf(stderr, "usage: %s OPERATION CALLS BYTES...\n", argv[0]);
   return 2;
 }
 

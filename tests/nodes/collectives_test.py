@@ -112,6 +112,18 @@ class TroubleTest(OverNodes):
         for rank in range(2):
             self.assertEqual(run.lines(rank)[-1], "status ok")
 
+    def test_a_server_that_comes_late_and_hears_nothing_at_first(self):
+        """Rank 1's requests to connect are refused for three seconds, then not answered for four."""
+        run = self.run_on("1,1", "sh", "-c", """
+            if [ $RANK = 0 ]; then
+              answers() { for peer in $(getent ahosts node1 | cut -d' ' -f1 | sort -u); do ip route $1 blackhole $peer; done; }
+              sleep 3; answers add; echo nothing is answered
+              (sleep 4; echo answers go; answers delete) &
+            fi
+            exec "$1" once all_reduce 64""", "sh", WORKER)
+        self.assertEqual(run.lines(0), ["nothing is answered", "answers go", "joined", "status ok"])
+        self.assertEqual(run.lines(1), ["joined", "status ok"])
+
     def test_a_link_that_is_off_at_first_contact(self):
         """The ranks join, and a second later write to each other for the first time."""
         run = self.run_on("1,1", "sh", "-c", """
