@@ -116,7 +116,8 @@ class TroubleTest(OverNodes):
         """Rank 1's requests to connect are refused for three seconds, then not answered for four."""
         run = self.run_on("1,1", "sh", "-c", """
             if [ $RANK = 0 ]; then
-              answers() { for peer in $(getent ahosts node1 | cut -d' ' -f1 | sort -u); do ip route $1 blackhole $peer; done; }
+              peers=$(getent ahosts node1 | cut -d' ' -f1 | sort -u)
+              answers() { for peer in $peers; do ip route $1 blackhole $peer; done; }
               sleep 3; answers add; echo nothing is answered
               (sleep 4; echo answers go; answers delete) &
             fi
