@@ -28,7 +28,8 @@ inline constexpr CostParameters kRdma{.alpha_us = 2,
                                       .port_us_per_byte = 1.0 / 12e3};
 
 // Ranks behind devices that processors emulate: what a byte costs counts, packet by packet, on both sides, and each
-// message costs the processor of its sender and of its receiver. Fitted to tutti-perf in a guest of tests/roce/lab.
+// message costs the processor of its sender and of its receiver. alpha and gap are fitted to tutti-perf with four ranks
+// in a guest of tests/roce/lab.
 inline constexpr CostParameters kSoftwareRdma{.alpha_us = 28,
                                               .gap_us = 16,
                                               .beta_us_per_byte = 1.0 / 40,

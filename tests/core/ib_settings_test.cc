@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <stdexcept>
+#include <string>
+#include <vector>
+
 namespace tutti::internal {
 namespace {
 
@@ -13,10 +17,9 @@ verbs::Settings settings_of(const std::vector<std::string>& settings) {
 }
 
 TEST(IbSettings, EachGoesToItsOwnField) {
-  const verbs::Settings settings =
-      settings_of({"TUTTI_IB_DEVICES=^mlx5_2", "TUTTI_IB_GID_INDEX=3", "TUTTI_IB_TRAFFIC_CLASS=106",
-                   "TUTTI_IB_SERVICE_LEVEL=5", "TUTTI_IB_TIMEOUT=14", "TUTTI_IB_RETRY_COUNT=6", "TUTTI_IB_RNR_RETRY=4",
-                   "TUTTI_IB_CONNECT=rdmacm"});
+  const verbs::Settings settings = settings_of(
+      {"TUTTI_IB_DEVICES=^mlx5_2", "TUTTI_IB_GID_INDEX=3", "TUTTI_IB_TRAFFIC_CLASS=106", "TUTTI_IB_SERVICE_LEVEL=5",
+       "TUTTI_IB_TIMEOUT=14", "TUTTI_IB_RETRY_COUNT=6", "TUTTI_IB_RNR_RETRY=4", "TUTTI_IB_CONNECT=rdmacm"});
   EXPECT_EQ(settings.devices, "^mlx5_2");
   EXPECT_EQ(settings.gid_index, 3);
   EXPECT_EQ(settings.traffic_class, 106);
@@ -27,9 +30,7 @@ TEST(IbSettings, EachGoesToItsOwnField) {
   EXPECT_TRUE(settings.through_rdmacm);
 }
 
-TEST(IbSettings, ConnectionsGoThroughTheStoreUnlessAskedOtherwise) {
-  EXPECT_FALSE(settings_of({"TUTTI_IB_CONNECT=store"}).through_rdmacm);
-}
+TEST(IbSettings, TheStoreIsNotRdmacm) { EXPECT_FALSE(settings_of({"TUTTI_IB_CONNECT=store"}).through_rdmacm); }
 
 }  // namespace
 }  // namespace tutti::internal

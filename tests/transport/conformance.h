@@ -34,7 +34,7 @@ class TransportFactory {
   // Where the last `make` has its letters carried; null: they need none.
   virtual PostOffice* post_office() { return nullptr; }
   // How often ranks must be polled until nothing should be on its way any more.
-  virtual int settling_polls() const { return 300; }
+  virtual int settling_polls() const { return kSettlingPolls; }
   // Ends a rank of the last `make` without a word. False: this transport cannot do that inside one process.
   virtual bool kill(int) { return false; }
 };

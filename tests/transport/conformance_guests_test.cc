@@ -65,15 +65,7 @@ TEST(BetweenGuests, DevicesMoveALongMessageBetweenWindows) {
     const auto& local = static_cast<VerbsTransport&>(*transports[static_cast<size_t>(here)]);
     World world(std::move(transports), factory->post_office());
     world.connect_all();
-    auto from = world[0].transport().allocate(kBytes);
-    auto to = world[1].transport().allocate(kBytes);
-    ASSERT_TRUE(from.ok() && to.ok());
-    fill({static_cast<std::byte*>(*from), kBytes}, 1);
-    const Ticket received = world[1].recv(1, 0, 1, *to, kBytes);
-    const Ticket sent = world[0].send(1, 1, 1, *from, kBytes);
-    EXPECT_EQ(world[1].wait(received).code, Code::ok);
-    EXPECT_EQ(world[0].wait(sent).code, Code::ok);
-    EXPECT_TRUE(holds({static_cast<const std::byte*>(*to), kBytes}, 1));
+    send_between_windows(world, kBytes);
     EXPECT_EQ(local.moved().written_in_place, here == 0 ? kBytes : 0);
     EXPECT_EQ(local.moved().received_in_place, here == 1 ? kBytes : 0);
   }

@@ -232,6 +232,19 @@ void fill(std::span<std::byte> memory, uint64_t seed) {
   return ::testing::AssertionSuccess();
 }
 
+void send_between_windows(World& world, size_t bytes) {
+  auto from = world[0].transport().allocate(bytes);
+  auto to = world[1].transport().allocate(bytes);
+  ASSERT_TRUE(from) << from.status().message();
+  ASSERT_TRUE(to) << to.status().message();
+  fill({static_cast<std::byte*>(*from), bytes}, 1);
+  const Ticket received = world[1].recv(1, 0, 1, *to, bytes);
+  const Ticket sent = world[0].send(1, 1, 1, *from, bytes);
+  EXPECT_EQ(world[1].wait(received).code, Code::ok);
+  EXPECT_EQ(world[0].wait(sent).code, Code::ok);
+  EXPECT_TRUE(holds({static_cast<const std::byte*>(*to), bytes}, 1));
+}
+
 void digits_kernel(void* dst, const void* const* sources, int source_count, size_t element_count, uint32_t divisor) {
   ++pass_count.calls;
   pass_count.elements += element_count;

@@ -73,12 +73,15 @@ class Rank {
   std::unordered_map<Ticket, Completion> results_;
 };
 
+// So often ranks that share a process are polled until nothing should be on its way any more.
+inline constexpr int kSettlingPolls = 300;
+
 // All ranks, and the thread that serves their watches.
 class World {
  public:
   // `settling_polls`: see TransportFactory.
   explicit World(std::vector<std::unique_ptr<Transport>> transports, PostOffice* office = nullptr,
-                 int settling_polls = 300);
+                 int settling_polls = kSettlingPolls);
   ~World();
 
   int size() const { return static_cast<int>(ranks_.size()); }
@@ -119,6 +122,8 @@ class World {
 void fill(std::span<std::byte> memory, uint64_t seed);
 // Whether the memory is as fill made it; says where not.
 ::testing::AssertionResult holds(std::span<const std::byte> memory, uint64_t seed);
+// Rank 0 sends so many bytes to rank 1, from a window of its own into one of rank 1's; expects them to be right.
+void send_between_windows(World& world, size_t bytes);
 
 // dst = (s0 * 31 + s1) * 31 + s2 ... on uint64, so that the order of the operands shows; counts what it is given.
 struct PassCount {
