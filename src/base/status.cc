@@ -24,6 +24,9 @@ const char* code_name(Code code) {
 
 Status::Status(Code code, std::string message) : detail_(new Detail{code, -1, std::move(message)}) {}
 
+void Status::Delete::operator()(const Detail* detail) const { delete detail; }
+const Status::Detail* Status::copy(const Detail& detail) { return new Detail(detail); }
+
 Status Status::peer_failed(int rank, std::string message) {
   Status status;
   status.detail_.reset(new Detail{Code::peer_failed, rank, std::move(message)});

@@ -1,5 +1,6 @@
 // What a call came to: a code that says what the caller can do, and a message for people.
-// An ok Status is one null pointer: it costs nothing on the fast path. Errors copy their message.
+// An ok Status is one null pointer: it costs nothing on the fast path, where the code for errors is only called.
+// Errors copy their message.
 #pragma once
 
 #include <tutti/tutti.h>
@@ -31,7 +32,7 @@ class [[nodiscard]] Status {
  public:
   Status() = default;
   Status(Code code, std::string message);
-  Status(const Status& other) : detail_(other.detail_ ? new Detail(*other.detail_) : nullptr) {}
+  Status(const Status& other) : detail_(other.detail_ ? copy(*other.detail_) : nullptr) {}
   Status(Status&&) noexcept = default;
   Status& operator=(const Status& other) { return *this = Status(other); }
   Status& operator=(Status&&) noexcept = default;
@@ -54,7 +55,11 @@ class [[nodiscard]] Status {
     int failed_rank = -1;
     std::string message;
   };
-  std::unique_ptr<const Detail> detail_;
+  struct Delete {
+    [[gnu::cold]] void operator()(const Detail* detail) const;
+  };
+  [[gnu::cold]] static const Detail* copy(const Detail& detail);
+  std::unique_ptr<const Detail, Delete> detail_;
 };
 
 // A value, or the Status that says why there is none.

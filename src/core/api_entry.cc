@@ -1,5 +1,7 @@
 #include "src/core/api_entry.h"
 
+#include <fmt/core.h>
+
 #include <string>
 
 namespace tutti::internal {
@@ -23,6 +25,17 @@ tutti_status finish(const Status& status) {
   if (!status.ok()) [[unlikely]]
     keep_last_error(status);
   return static_cast<tutti_status>(status.code());
+}
+
+Status unknown_handle(const char* what, const void* handle) {
+  return Status(Code::invalid_argument,
+                handle ? fmt::format("{} is not the handle of a {}, or it was given back before", handle, what)
+                       : fmt::format("the handle of the {} is NULL", what));
+}
+
+Status inherited_handle(const char* what) {
+  return Status(Code::unsupported,
+                fmt::format("the {} was made by another process before fork: a child cannot use it", what));
 }
 
 // Never destroyed: a program may give handles back from its own static objects' destructors.

@@ -2,8 +2,6 @@
 // in, and leaves the message of an error for tutti_last_error.
 #pragma once
 
-#include <fmt/core.h>
-
 #include <mutex>
 #include <new>
 
@@ -34,22 +32,19 @@ tutti_status guarded(Body&& body) noexcept {
   }
 }
 
+// Why a handle cannot be used: it is none (any more), or was inherited through fork.
+[[gnu::cold]] Status unknown_handle(const char* what, const void* handle);
+[[gnu::cold]] Status inherited_handle(const char* what);
+
 // Runs body(object, lock, slot) on the object behind a handle. A body that erases the slot has waited until nobody else
 // is inside; the slot is then used again. `what`: "group" or "work", for messages.
 template <class T, class Body>
 Status with(HandleTable<T>& table, const char* what, const void* handle, Body&& body) {
   auto* slot = table.find(number_of(handle));
-  const auto refused = [&] {
-    return Status(Code::invalid_argument,
-                  handle ? fmt::format("{} is not the handle of a {}, or it was given back before", handle, what)
-                         : fmt::format("the handle of the {} is NULL", what));
-  };
-  if (!slot) return refused();
-  if (slot->epoch != process_epoch())
-    return Status(Code::unsupported,
-                  fmt::format("the {} was made by another process before fork: a child cannot use it", what));
+  if (!slot) return unknown_handle(what, handle);
+  if (slot->epoch != process_epoch()) return inherited_handle(what);
   Locked lock(*slot->lock.load(std::memory_order_acquire));
-  if (!table.is_current(*slot, number_of(handle))) return refused();
+  if (!table.is_current(*slot, number_of(handle))) return unknown_handle(what, handle);
   // Ends with the visit however the body ends, under the lock.
   struct Visit {
     decltype(slot) visited;

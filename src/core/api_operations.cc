@@ -1,4 +1,6 @@
 // The operations of tutti.h, blocking and asynchronous. Each says what its call is; two functions do the rest.
+#include <fmt/core.h>
+
 #include "src/core/api_entry.h"
 #include "src/core/api_work.h"
 #include "src/core/make_groups.h"
@@ -6,6 +8,12 @@
 using namespace tutti::internal;
 
 namespace {
+
+[[gnu::cold]] Status foreign_options(const tutti_options& options) {
+  return Status(Code::invalid_argument,
+                fmt::format("options: struct_bytes is {}, this library has {}: use TUTTI_OPTIONS", options.struct_bytes,
+                            sizeof(tutti_options)));
+}
 
 // What to do with a call: run it to its end, or start it and hand out a work.
 class Run {
@@ -17,10 +25,7 @@ class Run {
   tutti_status operator()(tutti_group* group, Call call, const tutti_options* options) const {
     return with_group(group, [&](Group& object, Locked& lock, auto&) -> Status {
       if (options) {
-        if (options->struct_bytes != sizeof(tutti_options))
-          return Status(Code::invalid_argument,
-                        fmt::format("options: struct_bytes is {}, this library has {}: use TUTTI_OPTIONS",
-                                    options->struct_bytes, sizeof(tutti_options)));
+        if (options->struct_bytes != sizeof(tutti_options)) return foreign_options(*options);
         call.timeout_us = options->timeout_us;
       }
       return async_ ? start_async(object, call, work_) : run(object, call, lock);

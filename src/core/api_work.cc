@@ -1,5 +1,7 @@
 #include "src/core/api_work.h"
 
+#include <fmt/core.h>
+
 namespace tutti::internal {
 namespace {
 

@@ -1,4 +1,6 @@
 // Joining and leaving, groups, memory and explanations: the entry points that are no operations.
+#include <fmt/core.h>
+
 #include <cstring>
 
 #include "src/core/api_entry.h"

@@ -132,14 +132,15 @@ class Context : private EngineEvents {
 
 template <class Done>
 bool Context::wait_until(Done&& done, Locked& lock, int64_t limit_us) {
+  if (done()) return true;
   Waiter waiter(*this, lock, limit_us);
-  while (!done()) {
+  do {
     if (poll()) {
       waiter.moved();
     } else if (!done() && !waiter.pause()) {
       return done();
     }
-  }
+  } while (!done());
   return true;
 }
 

@@ -25,7 +25,7 @@ class ContextLock {
     // pairs with lock. seq_cst: a thread that starts to wait sees the lock free, or is seen here.
     held_.store(0, std::memory_order_seq_cst);
     if (waiting_.load(std::memory_order_seq_cst) > 0) [[unlikely]]
-      held_.notify_one();
+      wake();
   }
 
   // Whether another thread waits for the lock that the caller holds.
@@ -40,7 +40,8 @@ class ContextLock {
   }
 
  private:
-  void wait();
+  [[gnu::cold]] void wait();
+  [[gnu::cold]] void wake();
 
   std::atomic<int> held_{0};  // 1: by somebody
   std::atomic<int> waiting_{0};

@@ -69,7 +69,7 @@ void Engine::on_completion(const Completion& completion) {
 
 // Steps become ready while steps complete; one loop at the outermost level keeps the stack flat.
 void Engine::run_ready() {
-  if (running_ready_) return;
+  if (ready_.empty() || running_ready_) return;
   running_ready_ = true;
   while (ready_head_ < ready_.size()) post(ready_[ready_head_++]);
   ready_.clear();

@@ -97,19 +97,22 @@ void Group::seat_ranks() {
 }
 
 Status Group::start(const Call& call, Work*& work) {
-  Recent& recent = recent_[static_cast<size_t>(call.signature.operation)];
-  if (!recent.plan || recent.call != call) [[unlikely]] {
-    Buffers buffers;
-    Plan* plan = nullptr;
-    Status status = resolve(call, buffers, plan);
-    if (!status.ok()) {
-      if (status.code() != Code::invalid_argument) fail(status, true);
-      return status;
-    }
-    if (call.input.is_list || call.output.is_list) return begin(call, buffers, *plan, work);
-    recent = {call, buffers, plan};
-  }
+  const Recent& recent = recent_[static_cast<size_t>(call.signature.operation)];
+  if (!recent.plan || recent.call != call) return start_other(call, work);
   return begin(call, recent.buffers, *recent.plan, work);
+}
+
+Status Group::start_other(const Call& call, Work*& work) {
+  Buffers buffers;
+  Plan* plan = nullptr;
+  Status status = resolve(call, buffers, plan);
+  if (!status.ok()) {
+    if (status.code() != Code::invalid_argument) fail(status, true);
+    return status;
+  }
+  if (!call.input.is_list && !call.output.is_list)
+    recent_[static_cast<size_t>(call.signature.operation)] = {call, buffers, plan};
+  return begin(call, buffers, *plan, work);
 }
 
 Status Group::resolve(Call call, Buffers& buffers, Plan*& plan) {
@@ -223,17 +226,20 @@ void Group::drop_plans() {
 }
 
 Status Group::acquire(Plan& plan, const Buffers& buffers, int64_t timeout_us, Work*& work) {
-  if (plan.idle_works().empty()) {
-    auto made = context_.make_work(plan, *this);
-    if (!made) return made.status();
-    plan.idle_works().push_back(std::move(made.value()));
-  }
+  if (plan.idle_works().empty()) TUTTI_RETURN_IF_ERROR(add_work(plan));
   work = plan.idle_works().back().release();
   plan.idle_works().pop_back();
   ++plan.works_out;
   plan.last_use = ++use_count_;
   work->reset(buffers, size());
   work->timeout_us = timeout_us;
+  return {};
+}
+
+Status Group::add_work(Plan& plan) {
+  auto made = context_.make_work(plan, *this);
+  if (!made) return made.status();
+  plan.idle_works().push_back(std::move(made.value()));
   return {};
 }
 

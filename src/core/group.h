@@ -77,8 +77,11 @@ class Group {
  private:
   // Checks a call, and finds its buffers and its plan.
   Status resolve(Call call, Buffers& buffers, Plan*& plan);
+  // A call that is not like the last one of its operation.
+  [[gnu::noinline]] Status start_other(const Call& call, Work*& work);
   Status begin(const Call& call, const Buffers& buffers, Plan& plan, Work*& work);
   Status acquire(Plan& plan, const Buffers& buffers, int64_t timeout_us, Work*& work);
+  [[gnu::cold]] Status add_work(Plan& plan);
   // The plan that a call takes; made when there is none yet.
   Status plan_for(const PlanKey& key, int64_t timeout_us, Plan*& plan);
   Result<std::unique_ptr<Plan>> make_plan(const PlanKey& key, Deadline deadline);

@@ -25,6 +25,8 @@ void ContextLock::wait() {
   waiting_.fetch_sub(1, std::memory_order_relaxed);  // a hint too many does no harm
 }
 
+void ContextLock::wake() { held_.notify_one(); }
+
 ContextLock& take_lock() {
   std::lock_guard guard(pool().mutex);
   if (pool().free.empty()) return *new ContextLock;

@@ -16,6 +16,8 @@ Work::Work(Plan& plan, Group& group, uint32_t id, void* scratch)
   sources.resize(most_operands);
 }
 
+Work::~Work() = default;
+
 void Work::copy_lists(int size) {
   for (int side = 0; side < 2; ++side) {
     if (!buffers_.pieces[side]) continue;

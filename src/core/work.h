@@ -31,6 +31,7 @@ class Work : public Links<Work> {
   static constexpr uint32_t kDone = std::numeric_limits<uint32_t>::max();
 
   Work(Plan& plan, Group& group, uint32_t id, void* scratch);
+  ~Work();
 
   Plan& plan() const { return plan_; }
   Group& group() const { return group_; }

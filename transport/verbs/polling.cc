@@ -37,11 +37,15 @@ bool read_body(std::span<const std::byte> data, Body& body) {
 }  // namespace
 
 const verbs::Route* VerbsTransport::find_route(size_t port, uint32_t pair_number) {
+  if (known_peers_ < connector_.peers().size()) learn_routes();
+  return routes_[port].find(pair_number);
+}
+
+void VerbsTransport::learn_routes() {
   const auto peers = connector_.peers();
   for (; known_peers_ < peers.size(); ++known_peers_)
     for (const auto& pair : peers[known_peers_]->pairs)
       routes_[static_cast<size_t>(pair->port_index())].add({pair->number(), peers[known_peers_], pair.get()});
-  return routes_[port].find(pair_number);
 }
 
 bool VerbsTransport::drain(size_t port) {

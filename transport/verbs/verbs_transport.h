@@ -108,6 +108,8 @@ class VerbsTransport final : public Transport {
   // Whether it must be looked at again.
   bool tend(verbs::Peer& peer, bool drained);
   const verbs::Route* find_route(size_t port, uint32_t pair_number);
+  // Of the peers that were connected since the last time.
+  [[gnu::cold]] void learn_routes();
   // What is left to do for a peer that has failed.
   void bury(verbs::Peer& peer);
   void give_up_on(verbs::Peer& peer);
