@@ -1,6 +1,7 @@
 #include "json_lines.h"
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <iostream>
 #include <stdexcept>
@@ -35,9 +36,15 @@ nlohmann::ordered_json origin_of(const nlohmann::json& world, int size) {
   origin["ranks"] = size;
   origin["transport"] = world.value("transport", "unknown");
   origin["host"] = world.value("host", "unknown");
+  origin["cores_shared"] = world.value("cores_shared", false);
   origin["machine"] = world.value("machine", nlohmann::json());
   origin["version"] = world.value("version", tutti_version());
   return origin;
+}
+
+void print_shared_cores(const nlohmann::ordered_json& origin) {
+  if (origin.at("cores_shared").get<bool>())
+    std::puts("# more ranks than processors: times include the wait for one");
 }
 
 }  // namespace tutti::perf

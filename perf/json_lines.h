@@ -27,7 +27,9 @@ class JsonLines {
 
 // What tutti_describe says.
 nlohmann::json describe(tutti_group* group);
-// ranks, transport, host, machine and version of a world that describes itself so.
+// ranks, transport, host, cores_shared, machine and version of a world that describes itself so.
 nlohmann::ordered_json origin_of(const nlohmann::json& world, int size);
+// What a table says above its figures where ranks share processors; nothing elsewhere.
+void print_shared_cores(const nlohmann::ordered_json& origin);
 
 }  // namespace tutti::perf

@@ -21,6 +21,7 @@ void P2pReport::begin() const {
   std::printf("# tutti %s: %s between 2 ranks, transport %s, host %s, %s memory; beside %s\n", tutti_version(),
               options_.kind->name, common_["transport"].get<std::string>().c_str(),
               common_["host"].get<std::string>().c_str(), memory_name(options_.memory), options_.kind->beside);
+  print_shared_cores(common_);
   if (options_.kind->measures_latency) {
     std::printf("# one way: half of a round trip\n");
     std::printf(

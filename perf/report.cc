@@ -38,6 +38,7 @@ void Report::begin() {
               common_["transport"].get<std::string>().c_str(), common_["host"].get<std::string>().c_str(),
               memory_name(options_.memory), options_.in_place ? ", in place" : "",
               options_.async ? ", asynchronous" : "");
+  print_shared_cores(common_);
   std::printf("# us of the slowest rank, each call after a barrier; GB/s at the median\n");
   std::printf("%12s %12s %9s %8s %5s %-20s %10s %10s %10s %9s %9s %7s\n", "bytes", "count", "type", "op", "root",
               "algorithm", "min", "p50", "p99", "algbw", "busbw", "wrong");

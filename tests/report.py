@@ -69,7 +69,8 @@ def main(arguments):
     for name, _, _ in of["failed"]:
         print(f"failed   {name}")
     if not of["passed"] and not of["failed"]:
-        print("no test ran")
+        folder = os.path.dirname(arguments[0].split("=", 1)[1])
+        print(f"no test ran: `ctest --test-dir {folder} -N` lists those that there are")
     print(", ".join(f"{len(of[outcome])} {outcome}" for outcome in ("passed", "failed", "skipped")))
     return 1 if of["failed"] or not of["passed"] else 0
 

@@ -49,7 +49,7 @@ constexpr Entry kTable[] = {
     {"TORCHELASTIC_USE_AGENT_STORE", "", Type::flag, "", "set by torchrun: MASTER_PORT is its own, take one after it"},
     {"TUTTI_STORE_FILE", "", Type::text, "", "file by which the ranks find the store, instead of an address"},
     {"TUTTI_STORE_SERVED", "", Type::flag, "0", "set by tutti-run: the store runs already, rank 0 need not serve it"},
-    {"TUTTI_SECRET", "", Type::secret, "", "what every process of the job must know; without it loopback only"},
+    {"TUTTI_SECRET", "", Type::secret, "", "what every process of the job must know; without it, and without TUTTI_STORE_FILE, loopback only"},
     {"TUTTI_INTERFACE", "", Type::text, "",
      "network interfaces to use, as in eth0,10.0.0.0/8 (exact names, networks); ^docker0: all but it"},
     {"TUTTI_PORT_RANGE", "", Type::ports, "",
@@ -202,7 +202,9 @@ const Entry* entry_named(std::string_view name) {
 std::string unknown_name(std::string_view name) {
   const auto* nearest =
       std::ranges::min_element(kTable, {}, [&](const Entry& entry) { return edit_distance(name, entry.name); });
-  return fmt::format("{} means nothing to tutti; the nearest name is {}", name, nearest->name);
+  const bool is_near = edit_distance(name, nearest->name) <= name.size() / 3;
+  return fmt::format("{} means nothing to tutti{}", name,
+                     is_near ? fmt::format("; the nearest name is {}", nearest->name) : "");
 }
 
 std::string_view name_of(std::string_view assignment) { return assignment.substr(0, assignment.find('=')); }

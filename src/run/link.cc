@@ -58,7 +58,8 @@ void Link::serve(bool may_read) {
   const int64_t now = now_us();
   if (!may_read) heard_us_ = now;
   if (open_ && now - heard_us_ >= silence_us_)
-    end(fmt::format("it has said nothing for {} s", static_cast<double>(silence_us_) * 1e-6));
+    end(fmt::format("{} {} s", greeted_ ? "it has said nothing for" : "tutti-run has not begun there within",
+                    static_cast<double>(silence_us_) * 1e-6));
   if (out_ && greeted_ && is_flushed() && now - spoke_us_ >= silence_us_ / kWordsInSilence) put(LinkMessage{});
   if (out_) write();
 }

@@ -88,7 +88,7 @@ std::optional<int> parse_options(int argc, char** argv, RunOptions& options) {
       ->check(check_binding);
   app.add_option("--env", options.environment,
                  "Set a variable for all ranks; may be given several times. NAME alone: as it is here. TUTTI_... and\n"
-                 "UCX_... go to other hosts by themselves")
+                 "UCX_... go to other hosts by themselves. In PATH the program is searched for")
       ->type_name("NAME=value")
       ->allow_extra_args(false)
       ->check(check_assignment);

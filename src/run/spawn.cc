@@ -43,7 +43,8 @@ void move_to(int from, int to, int report_fd) {
   if (start.binding != nullptr)
     if (const int error = start.binding->bind_this_thread()) give_up(report_fd, "sched_setaffinity", error);
   sigprocmask(SIG_SETMASK, &start.inherited->mask, nullptr);
-  execvpe(argv[0], argv, start.environment);
+  environ = const_cast<char**>(start.environment);  // whose PATH is searched
+  execvp(argv[0], argv);
   give_up(report_fd, "exec", errno);
 }
 
@@ -88,7 +89,7 @@ StartFailure explain(const Started& failed, const std::vector<std::string>& comm
   if (failed.error != ENOENT) return {fmt::format("cannot start '{}': {}", program, reason), kExitNotExecutable};
   if (program.find('/') == std::string::npos)
     return {
-        fmt::format("cannot start '{}': no folder of PATH has it (a program of this folder is ./{})", program, program),
+        fmt::format("cannot start '{}': no folder of its PATH has it (a program of this folder is ./{})", program, program),
         kExitNotFound};
   const bool is_there = access(program.c_str(), F_OK) == 0;
   return {fmt::format("cannot start '{}': {}", program, is_there ? "the interpreter that it names is missing" : reason),

@@ -235,6 +235,11 @@ TEST_F(ConfigTest, WarnsOfUnknownNamesWithTheNearest) {
                                      "TUTTI_ALGORITM means nothing to tutti; the nearest name is TUTTI_ALGORITHM"));
 }
 
+TEST_F(ConfigTest, NamesNoneThatIsFarAway) {
+  environment.set("TUTTI_XYZZY", "1");
+  EXPECT_THAT(load().warnings(), testing::ElementsAre("TUTTI_XYZZY means nothing to tutti"));
+}
+
 TEST_F(ConfigTest, RefusesSettingsThatMeanNothing) {
   EXPECT_EQ(refusal({"TUTTI_CHEK=1"}), "setting: TUTTI_CHEK means nothing to tutti; the nearest name is TUTTI_CHECK");
   EXPECT_EQ(refusal({"TUTTI_CHECK"}), "setting 'TUTTI_CHECK' has no value: it must be TUTTI_CHECK=value");

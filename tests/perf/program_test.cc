@@ -1,6 +1,7 @@
 // tutti-perf as a user starts it: what it prints and writes, and what it says when it cannot do what was asked.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -42,6 +43,15 @@ TEST(Program, PrintsOneRowASizeAndNoProgressIntoAPipe) {
   EXPECT_THAT(ran.out + ran.err, Not(HasSubstr("\r")));
 }
 
+TEST(Program, SaysThatRanksShareProcessors) {
+  const std::string one_processor = "taskset -c " + std::to_string(sched_getcpu()) + " ";
+  const auto run_on_it = [&](int ranks) {
+    return shell(one_processor + TUTTI_RUN + " -n " + std::to_string(ranks) + " " + kPerf + " barrier -n 5");
+  };
+  EXPECT_THAT(run_on_it(2).out, HasSubstr("# more ranks than processors: times include the wait for one\n"));
+  EXPECT_THAT(run_on_it(1).out, Not(HasSubstr("more ranks than processors")));
+}
+
 TEST(Program, ShowsAProgressLineOnATerminal) {
   // script makes a terminal for what it runs.
   const Ran ran =
@@ -64,6 +74,7 @@ TEST(Program, JsonRowsHaveTheColumnsAndWhereTheyComeFrom) {
   EXPECT_EQ(row["wrong"], 0);
   EXPECT_EQ(row["iterations"], 5);
   for (const char* name : {"transport", "host", "version"}) EXPECT_FALSE(row[name].get<std::string>().empty()) << name;
+  EXPECT_TRUE(row["cores_shared"].is_boolean());
   EXPECT_GT(row["machine"]["core_count"], 0);
   EXPECT_LE(row["min"], row["p50"]);
   EXPECT_LE(row["p50"], row["p99"]);

@@ -165,7 +165,7 @@ TEST(HostsJob, AnotherVersionIsRefused) {
 TEST(HostsJob, AHostThatNeverAnswersIsLostInTime) {
   Launched run(job("echo asking >&2; sleep 300", {"--host-timeout", "0.5", "--hosts", "a,localhost", "sleep", "300"}));
   EXPECT_EQ(run.wait(), 125);
-  EXPECT_THAT(run.err(), StartsWith("tutti-run: a: it has said nothing for 0.5 s: asking"));
+  EXPECT_THAT(run.err(), StartsWith("tutti-run: a: tutti-run has not begun there within 0.5 s: asking"));
   EXPECT_TRUE(run.is_all_gone());
 }
 

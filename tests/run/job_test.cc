@@ -171,10 +171,23 @@ TEST(Job, ManyRanksStartAndEnd) {
 TEST(Program, ThatIsNowhereGives127) {
   Launched run({"-n", "4", "no-such-program-anywhere"});
   EXPECT_EQ(run.wait(), 127);
-  EXPECT_THAT(run.err(), HasSubstr("cannot start 'no-such-program-anywhere': no folder of PATH has it"));
+  EXPECT_THAT(run.err(), HasSubstr("cannot start 'no-such-program-anywhere': no folder of its PATH has it"));
   Launched path({"-n", "4", "./no/such/program"});
   EXPECT_EQ(path.wait(), 127);
   EXPECT_EQ(path.err(), "tutti-run: cannot start './no/such/program': No such file or directory\n");
+}
+
+TEST(Program, IsSearchedForInTheRanksPath) {
+  char folder[] = "/tmp/tutti_run_path_XXXXXX";
+  ASSERT_NE(mkdtemp(folder), nullptr);
+  const std::string program = std::string(folder) + "/program-of-the-rank";
+  ASSERT_EQ(symlink("/bin/true", program.c_str()), 0);
+  Launched run({"-n", "2", "--env", std::string("PATH=") + folder, "program-of-the-rank"});
+  EXPECT_EQ(run.wait(), 0) << run.err();
+  Launched without({"-n", "2", "program-of-the-rank"});
+  EXPECT_EQ(without.wait(), 127);
+  unlink(program.c_str());
+  rmdir(folder);
 }
 
 TEST(Program, ThatIsNotExecutableGives126) {
