@@ -43,8 +43,7 @@ nlohmann::ordered_json origin_of(const nlohmann::json& world, int size) {
 }
 
 void print_shared_cores(const nlohmann::ordered_json& origin) {
-  if (origin.at("cores_shared").get<bool>())
-    std::puts("# more ranks than processors: times include the wait for one");
+  if (origin.at("cores_shared").get<bool>()) std::puts("# more ranks than processors: times include the wait for one");
 }
 
 }  // namespace tutti::perf

@@ -88,9 +88,9 @@ StartFailure explain(const Started& failed, const std::vector<std::string>& comm
   }
   if (failed.error != ENOENT) return {fmt::format("cannot start '{}': {}", program, reason), kExitNotExecutable};
   if (program.find('/') == std::string::npos)
-    return {
-        fmt::format("cannot start '{}': no folder of its PATH has it (a program of this folder is ./{})", program, program),
-        kExitNotFound};
+    return {fmt::format("cannot start '{}': no folder of its PATH has it (a program of this folder is ./{})", program,
+                        program),
+            kExitNotFound};
   const bool is_there = access(program.c_str(), F_OK) == 0;
   return {fmt::format("cannot start '{}': {}", program, is_there ? "the interpreter that it names is missing" : reason),
           kExitNotFound};

@@ -38,7 +38,8 @@ Settings without_rdma();
 
 class Configuration {
  public:
-  // `interfaces`: as in needed_settings. `forced`: whatever the environment says. Errors: unsupported, invalid_argument.
+  // `interfaces`: as in needed_settings. `forced`: whatever the environment says. Errors: unsupported,
+  // invalid_argument.
   static Result<Configuration> read(const std::vector<std::string>& interfaces, const Settings& forced);
   Configuration(Configuration&& other) noexcept : config_(std::exchange(other.config_, nullptr)) {}
   Configuration& operator=(Configuration&&) = delete;

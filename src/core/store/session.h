@@ -57,7 +57,7 @@ class Session {
 
   // Tells the others that this rank's transport has lost rank `rank`.
   void report_failed(int rank, std::string_view reason);
-  // Tells the others that this rank gives up the group of `channel`; of a timeout also the first rank that it waits for.
+  // Tells the others that this rank gives up the group of `channel`, and at a timeout which rank it waits for first.
   void abort(uint64_t channel, const Status& why, int awaited = -1);
   // Sends rank `rank` a letter of at most kMaxLetterBytes. Those that this rank sends to one other arrive in order; one
   // to a rank that has left or failed is lost. Errors, with nothing sent: internal (too long, or no such rank).
