@@ -66,8 +66,12 @@ Status ShmTransport::connect(int peer, std::string_view peer_address, Deadline d
   return connector_->connect(peer, peer_address, deadline);
 }
 
-std::vector<Watch> ShmTransport::watches() { return {{connector_->watch_fd(), 0}}; }
-void ShmTransport::serve(uint64_t) { connector_->serve(); }
+std::vector<Watch> ShmTransport::watches() {
+  return {{connector_->watch_fd(), 0}, {connector_->failures().wake_fd(), 1}};
+}
+void ShmTransport::serve(uint64_t key) {
+  if (key == 0) connector_->serve();  // of the other, take_failure follows
+}
 
 Result<void*> ShmTransport::allocate(size_t bytes) { return region_->allocate(bytes); }
 Status ShmTransport::release(void* memory) { return region_->release(memory); }

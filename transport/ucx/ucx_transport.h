@@ -41,8 +41,8 @@ class UcxTransport final : public Transport {
   Status reachable(std::string_view peer_address) const override;
   Status answers(std::string_view peer_address, Deadline deadline) const override;
   Status connect(int peer, std::string_view peer_address, Deadline deadline) override;
-  std::vector<Watch> watches() override { return {}; }
-  void serve(uint64_t) override {}
+  std::vector<Watch> watches() override { return {{connector_.failures().wake_fd(), 0}}; }
+  void serve(uint64_t) override {}  // take_failure follows
   void deliver(int peer, std::string_view letter) override;
   void gets_no_letters(int peer) override;
   Result<void*> allocate(size_t bytes) override;

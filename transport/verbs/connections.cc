@@ -1,7 +1,5 @@
 #include "transport/verbs/connections.h"
 
-#include <sys/eventfd.h>
-
 #include <utility>
 
 namespace tutti::internal::verbs {
@@ -13,8 +11,7 @@ Connections::Connections(Address own, int world_size, std::span<const std::uniqu
       settings_(settings),
       attempts_(static_cast<size_t>(world_size)),
       table_(static_cast<size_t>(world_size)),
-      active_(static_cast<size_t>(world_size)),
-      failure_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+      active_(static_cast<size_t>(world_size)) {}
 
 Status Connections::begin(const Plan& plan) {
   auto pairs = make_pairs(plan.paths);
@@ -60,16 +57,7 @@ void Connections::fail(Peer& peer, std::string reason) {
   peer.close();
   peer.raise_alarm();
   failures_.push(peer.rank, std::move(reason));
-  eventfd_write(failure_fd_.get(), 1);
   changed_.notify_all();
-}
-
-PeerFailure Connections::take_failure() {
-  PeerFailure failure = failures_.take();
-  if (failure.peer >= 0) return failure;
-  eventfd_t count = 0;
-  eventfd_read(failure_fd_.get(), &count);
-  return failures_.take();
 }
 
 }  // namespace tutti::internal::verbs

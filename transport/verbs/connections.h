@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "src/base/clock.h"
-#include "src/base/unique_fd.h"
 #include "transport/failures.h"
 #include "transport/verbs/address.h"
 #include "transport/verbs/peer.h"
@@ -75,10 +74,7 @@ class Connections {
 
   // The peer is gone: its queue pairs are closed, and it is reported once. Any thread.
   void fail(Peer& peer, std::string reason);
-  // The next failure to report, on the watch thread, which `failure_fd` wakes; -1: nothing will, for want of
-  // descriptors.
-  PeerFailure take_failure();
-  int failure_fd() const { return failure_fd_.get(); }
+  Failures& failures() { return failures_; }
   // Some peer wants to be looked at by the owner.
   std::atomic<bool>& alarm() { return alarm_; }
 
@@ -109,7 +105,6 @@ class Connections {
   std::vector<Peer*> active_;
   std::atomic<size_t> active_count_{0};
   Failures failures_;
-  UniqueFd failure_fd_;
   std::atomic<bool> alarm_{false};
 };
 

@@ -46,8 +46,7 @@ class Connector {
   std::span<Peer* const> peers() const { return connections_.peers(); }
   std::atomic<bool>& alarm() { return connections_.alarm(); }
   void fail(Peer& peer, std::string reason) { connections_.fail(peer, std::move(reason)); }
-  PeerFailure take_failure() { return connections_.take_failure(); }
-  int failure_fd() const { return connections_.failure_fd(); }
+  Failures& failures() { return connections_.failures(); }
 
  private:
   Status ask(int rank, std::string_view address, Deadline deadline, std::unique_lock<std::mutex>& lock);

@@ -114,7 +114,7 @@ std::vector<Watch> VerbsTransport::watches() {
   std::vector<Watch> watches;
   for (size_t port = 0; port < ports_.size(); ++port) watches.push_back({ports_[port]->context()->async_fd, port});
   if (connector_.fd() >= 0) watches.push_back({connector_.fd(), ports_.size()});
-  watches.push_back({connector_.failure_fd(), ports_.size() + 1});
+  watches.push_back({connector_.failures().wake_fd(), ports_.size() + 1});
   return watches;
 }
 
@@ -223,7 +223,7 @@ void VerbsTransport::disconnect(int rank) {
   bury(*peer);
 }
 
-PeerFailure VerbsTransport::take_failure() { return connector_.take_failure(); }
+PeerFailure VerbsTransport::take_failure() { return connector_.failures().take(); }
 
 bool VerbsTransport::waits_for(int rank) const {
   const Peer* const peer = connector_.peer(rank);
