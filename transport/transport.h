@@ -185,6 +185,7 @@ class Transport {
   virtual void disconnect(int peer) = 0;
 
   // A peer that failed since the last call, each reported once; peer -1: none. May be called on any thread.
+  // As long as there is one, a descriptor of `watches` is readable, whichever thread has found the peer failed.
   virtual PeerFailure take_failure() = 0;
 
   // Whether something posted here cannot complete before this peer has sent or taken something. For messages to people;

@@ -58,7 +58,7 @@ constexpr Entry kTable[] = {
     {"TUTTI_TIMEOUT", "", Type::seconds, "1800", "how long one operation may take", kAboveZero},
     {"TUTTI_JOIN_TIMEOUT", "", Type::seconds, "300", "how long joining, and leaving, may take", kAboveZero},
     {"TUTTI_WARN_AFTER", "", Type::seconds, "60", "after which wait the log names the ranks that are missing"},
-    {"TUTTI_CHECK", "", Type::flag, "0", "compare all ranks' calls before each operation"},
+    {"TUTTI_CHECK", "", Type::flag, "0", "compare all ranks' calls before each collective"},
     {"TUTTI_ALGORITHM", "", Type::text, "", "algorithm by operation, as in all_reduce:ring,broadcast:chain"},
     {"TUTTI_TOPOLOGY_FILE", "", Type::text, "", "machine as a file of hwloc's, where this one does not show itself"},
     {"TUTTI_TRANSPORT", "", Type::words, "shm,verbs,ucx",

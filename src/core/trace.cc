@@ -44,11 +44,14 @@ Status step_error(const Work& work, uint32_t index, const Completion& completion
   std::vector<int> ranks;
   add_peers(work.plan(), step, ranks);
   sort_unique(ranks);
-  if (completion.code == Code::mismatch)
+  if (completion.code == Code::mismatch) {
+    const char* const advice =
+        is_pairwise(work.plan().key().signature.operation) ? "" : " (with TUTTI_CHECK=1 the message shows both)";
     return Status(Code::mismatch,
                   fmt::format("{}: a message between this rank and {} has {} bytes here and {} there: the calls differ "
-                              "in count or type (with TUTTI_CHECK=1 the message shows both)",
-                              describe(work), rank_list(ranks), step.slice.bytes, completion.found_bytes));
+                              "in count or type{}",
+                              describe(work), rank_list(ranks), step.slice.bytes, completion.found_bytes, advice));
+  }
   return Status(completion.code, fmt::format("{}: step {} with {} failed: {}", describe(work), index, rank_list(ranks),
                                              code_name(completion.code)));
 }

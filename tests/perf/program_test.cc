@@ -49,7 +49,9 @@ TEST(Program, SaysThatRanksShareProcessors) {
     return shell(one_processor + TUTTI_RUN + " -n " + std::to_string(ranks) + " " + kPerf + " barrier -n 5");
   };
   EXPECT_THAT(run_on_it(2).out, HasSubstr("# more ranks than processors: times include the wait for one\n"));
-  EXPECT_THAT(run_on_it(1).out, Not(HasSubstr("more ranks than processors")));
+  const Ran alone = run_on_it(1);
+  EXPECT_EQ(alone.status, 0) << alone.err;
+  EXPECT_THAT(alone.out, Not(HasSubstr("more ranks than processors")));
 }
 
 TEST(Program, ShowsAProgressLineOnATerminal) {

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -144,6 +145,13 @@ TEST(HostsJob, RunsItsRanksOnAllHosts) {
     EXPECT_THAT(run.out(), HasSubstr(line));
   EXPECT_EQ(run.err(), "");
   EXPECT_TRUE(run.is_all_gone());
+}
+
+TEST(HostsJob, SearchesForItsProgramInTheRanksPath) {
+  const std::string folder = std::filesystem::path(TUTTI_RUN).parent_path();
+  Launched found(
+      job("eval \"$last\"", {"--hosts", "a,localhost", "--env", "PATH=" + folder, "tutti-run", "--version"}));
+  EXPECT_EQ(found.wait(), 0) << found.err();
 }
 
 TEST(HostsJob, WhatShellsSayFirstIsNoPartOfIt) {

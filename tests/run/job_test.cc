@@ -178,16 +178,11 @@ TEST(Program, ThatIsNowhereGives127) {
 }
 
 TEST(Program, IsSearchedForInTheRanksPath) {
-  char folder[] = "/tmp/tutti_run_path_XXXXXX";
-  ASSERT_NE(mkdtemp(folder), nullptr);
-  const std::string program = std::string(folder) + "/program-of-the-rank";
-  ASSERT_EQ(symlink("/bin/true", program.c_str()), 0);
-  Launched run({"-n", "2", "--env", std::string("PATH=") + folder, "program-of-the-rank"});
-  EXPECT_EQ(run.wait(), 0) << run.err();
-  Launched without({"-n", "2", "program-of-the-rank"});
-  EXPECT_EQ(without.wait(), 127);
-  unlink(program.c_str());
-  rmdir(folder);
+  const std::string folder = std::filesystem::path(TUTTI_RUN).parent_path();
+  Launched found({"-n", "2", "--env", "PATH=" + folder, "tutti-run", "--version"});
+  EXPECT_EQ(found.wait(), 0) << found.err();
+  Launched hidden({"-n", "2", "--env", "PATH=/nowhere", "true"});
+  EXPECT_EQ(hidden.wait(), 127);
 }
 
 TEST(Program, ThatIsNotExecutableGives126) {

@@ -1,4 +1,8 @@
 // Cancelled channels, ranks that leave, ranks that are disconnected, and ranks that die.
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <vector>
@@ -214,6 +218,31 @@ TEST_P(Conformance, ARankThatLeavesWhileItOwesAMessageIsAFailure) {
   (*world)[0].cancel(1);
   world->settle();
   EXPECT_EQ((*world)[0].transport().take_failure().peer, -1);
+}
+
+// The thread that reports failures sleeps until a descriptor wakes it; polls, on another thread, are what finds them.
+TEST_P(Conformance, WhoIsFoundGoneByAPollWakesTheWatchThread) {
+  const auto world = connected(2);
+  uint64_t found = 0;
+  (*world)[0].recv(1, 1, 1, &found, 8);
+  world->leave(1);
+  Transport& transport = (*world)[0].transport();
+  const auto is_awake = [&] {
+    std::vector<pollfd> entries;
+    for (const Watch& watch : transport.watches()) entries.push_back({watch.fd, POLLIN, 0});
+    return poll(entries.data(), entries.size(), 0) > 0;
+  };
+  // What comes by connections is served at once, by the world's own thread; this stays.
+  constexpr int kLooks = 20;
+  const Deadline deadline = Deadline::after_us(10'000'000);
+  for (int looks = 0; looks < kLooks && !deadline.passed(); looks = is_awake() ? looks + 1 : 0) {
+    world->settle();
+    usleep(2000);
+  }
+  EXPECT_TRUE(is_awake());
+  EXPECT_EQ(transport.take_failure().peer, 1);
+  EXPECT_EQ(transport.take_failure().peer, -1);
+  EXPECT_FALSE(is_awake()) << "nothing is left to report";
 }
 
 TEST_P(Conformance, ARankThatLeavesWithoutReceivingIsAFailure) {

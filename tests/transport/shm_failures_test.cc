@@ -1,7 +1,6 @@
 // What shm does when things go wrong: cancelled operations, peers given up, full arenas, strangers at the door.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -196,31 +195,6 @@ TEST(ShmFailures, GivingAPeerUpFreesItsSlots) {
   while ((failure = world.rank(1).take_failure()).peer < 0 && !deadline.passed()) usleep(1000);
   EXPECT_EQ(failure.peer, 0);
   EXPECT_THAT(failure.reason, HasSubstr("given up"));
-}
-
-// Whoever polls finds that an awaited peer has left; the watch thread reports it, and sleeps until it is woken.
-TEST(ShmFailures, ThatAPollHasFoundWakesTheWatchThread) {
-  ShmWorld world(2);
-  char byte = 0;
-  ASSERT_EQ(recv(world.rank(0), 1, 1, &byte, 1), Post::posted);
-  world.leave(1);
-  const auto is_awake = [&] {
-    std::vector<pollfd> entries;
-    for (const Watch& watch : world.rank(0).watches()) entries.push_back({watch.fd, POLLIN, 0});
-    return poll(entries.data(), entries.size(), 0) > 0;
-  };
-  std::vector<std::vector<Completion>> done;
-  // What comes by connections the world's own thread takes at once; this stays.
-  constexpr int kLooks = 20;
-  const Deadline deadline = Deadline::after_us(5'000'000);
-  for (int looks = 0; looks < kLooks && !deadline.passed(); looks = is_awake() ? looks + 1 : 0) {
-    world.poll(done);
-    usleep(2000);
-  }
-  EXPECT_TRUE(is_awake());
-  EXPECT_EQ(world.rank(0).take_failure().peer, 1);
-  EXPECT_EQ(world.rank(0).take_failure().peer, -1);
-  EXPECT_FALSE(is_awake()) << "nothing is left to report";
 }
 
 TEST(ShmFailures, ALengthThatDiffersEndsAReductionAtOnce) {

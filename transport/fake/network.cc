@@ -242,16 +242,14 @@ int Network::watch_fd(int rank) {
   return node(rank).watch_fd;
 }
 
-void Network::serve(int rank) {
-  const std::scoped_lock lock(mutex_);
-  eventfd_t count = 0;
-  eventfd_read(node(rank).watch_fd, &count);
-}
-
 PeerFailure Network::take_failure(int rank) {
   const std::scoped_lock lock(mutex_);
   Node& self = node(rank);
-  if (self.failures.empty()) return {};
+  if (self.failures.empty()) {
+    eventfd_t count = 0;
+    eventfd_read(self.watch_fd, &count);
+    return {};
+  }
   PeerFailure first = std::move(self.failures.front());
   self.failures.erase(self.failures.begin());
   return first;

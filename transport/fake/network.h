@@ -42,7 +42,6 @@ class Network {
   Status connect(int rank, int peer, std::string_view address, Deadline deadline);
   void disconnect(int rank, int peer);
   int watch_fd(int rank);
-  void serve(int rank);
   PeerFailure take_failure(int rank);
 
   Result<void*> allocate(int rank, size_t bytes);
